@@ -1,0 +1,42 @@
+// Estimates with 95% intervals. Launch groups are the samples that count: passes of one process agree with
+// each other better than with the next process, so an interval over passes alone is tight and false.
+#pragma once
+
+#include <optional>
+#include <span>
+
+namespace opledger::core {
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+  [[nodiscard]] bool holds(double value) const { return low <= value && value <= high; }
+  [[nodiscard]] bool lies_inside(double most) const { return -most <= low && high <= most; }
+  [[nodiscard]] double half_width() const { return (high - low) / 2; }
+};
+
+/// `interval` is empty below three samples: with two, t is 12.7 and says nothing.
+struct Estimate {
+  double centre = 0;
+  std::optional<Interval> interval;
+};
+
+/// Samples below which no interval is given.
+inline constexpr int kFewestForInterval = 3;
+
+/// Mean with Student's t interval. Empty for no samples.
+std::optional<Estimate> mean_interval(std::span<const double> samples);
+
+/// Geometric mean of a[i] / b[i], with Student's t interval of the paired log-ratios. Empty unless both have
+/// the same number of samples, at least one, all above 0.
+std::optional<Estimate> paired_ratio_interval(std::span<const double> a, std::span<const double> b);
+
+/// Mean of what stays after the lowest and highest fifth are cut (none below five samples), with the interval
+/// of Tukey and McLaughlin (1963): one disturbed pass neither moves it nor blows it up. Empty for no samples.
+std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples);
+
+/// What two launches of the same engine may differ by: t(0.975) * pooled standard deviation * sqrt(2), pooled
+/// over both engines' group figures. Empty below two groups on both sides.
+std::optional<double> launch_noise_floor(std::span<const double> a, std::span<const double> b);
+
+}  // namespace opledger::core
