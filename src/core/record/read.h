@@ -1,5 +1,5 @@
-// Reads a record's JSON Lines. Refuses a line that is not what docs/record.md says, naming file, line and key;
-// ignores unknown line types and unknown fields, and a last line that a killed session left unfinished.
+// Reads a record's JSON Lines. Refuses a line that is not what docs/record.md says, naming file, line and
+// key; ignores unknown line types and unknown fields, and a last line that a killed session left unfinished.
 #pragma once
 
 #include <string_view>

@@ -108,7 +108,9 @@ struct GraphFacts {
 struct UnitName {
   int graph = 0;
   int unit = 0;
-  friend bool operator==(const UnitName& x, const UnitName& y) { return x.graph == y.graph && x.unit == y.unit; }
+  friend bool operator==(const UnitName& x, const UnitName& y) {
+    return x.graph == y.graph && x.unit == y.unit;
+  }
   friend bool operator<(const UnitName& x, const UnitName& y) {
     return x.graph != y.graph ? x.graph < y.graph : x.unit < y.unit;
   }
@@ -168,7 +170,8 @@ struct BlockPlace {
   int64_t sequence = 0;
 };
 
-/// Consecutive passes of one arm. Per-unit arrays are in unit order (docs/protocol.md), one inner array per pass.
+/// Consecutive passes of one arm. Per-unit arrays are in unit order (docs/protocol.md), one inner array per
+/// pass.
 struct Block {
   BlockPlace place;
   std::string arm;
@@ -213,7 +216,8 @@ struct Record {
   std::vector<LogitsFacts> logits;
   std::vector<Event> events;
   std::optional<std::string> end_reason;  ///< empty: the session was killed
-  std::vector<std::string> doubts;        ///< what the reader had to leave out: a cut last line, lines of unknown type
+  std::vector<std::string>
+      doubts;  ///< what the reader had to leave out: a cut last line, lines of unknown type
 
   /// nullptr when the session ended before that line was written.
   [[nodiscard]] const EngineFacts* engine(Side side) const;

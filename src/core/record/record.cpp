@@ -1,0 +1,38 @@
+// Look-ups in a record.
+#include "core/record/record.h"
+
+#include <algorithm>
+
+namespace opledger::core {
+
+namespace {
+
+template <typename Items, typename Matches>
+auto first_match(const Items& items, Matches matches) -> const typename Items::value_type* {
+  const auto found = std::find_if(items.begin(), items.end(), matches);
+  return found == items.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const char* side_name(Side side) {
+  return side == Side::kA ? "a" : "b";
+}
+
+const EngineFacts* Record::engine(Side side) const {
+  return first_match(engines, [&](const EngineFacts& e) { return e.side == side; });
+}
+
+const ModelFacts* Record::model(Side side) const {
+  return first_match(models, [&](const ModelFacts& m) { return m.side == side; });
+}
+
+const WorkloadFacts* Record::workload(const std::string& id) const {
+  return first_match(workloads, [&](const WorkloadFacts& w) { return w.id == id; });
+}
+
+const GraphFacts* Record::graph(Side side, const std::string& workload) const {
+  return first_match(graphs, [&](const GraphFacts& g) { return g.side == side && g.workload == workload; });
+}
+
+}  // namespace opledger::core

@@ -1,0 +1,138 @@
+// Lines as docs/record.md gives them, written by hand here, and their way through writer and reader.
+#include <gtest/gtest.h>
+#include <string>
+
+#include "core/record/read.h"
+#include "core/record/write.h"
+
+namespace opledger::core {
+namespace {
+
+const std::string kHeader =
+    R"({"type":"header","schema":"opledger-record","version":1,"opledger":{"version":"0.1.0"},"command":["opledger"],)"
+    R"("started":"2026-01-02T03:04:05Z","seed":7,"machine":{"cpu":"X","cores":2,"isa":["AVX2"],"memory_bytes":1000,)"
+    R"("virtual":true,"l2_bytes":null,"l3_bytes":64,"kernel":"6"},"budget_s":180,"rows":"category"})";
+
+const std::string kBlock =
+    R"({"type":"block","side":"b","workload":"pp512","group":2,"round":1,"sequence":9,"block":{"workload":"pp512",)"
+    R"("arm":"stamp","verify":false,"passes":[{"wall_ns":120,"graph_ns":100,"instrument_ns":3,"digest":0}],)"
+    R"("digests":[["aa","bb"]],"logits":"ok","unit_ns":[[40,50]],"head_ns":[6],"tail_ns":[4],"copy_ns":null,)"
+    R"("state_digest":null,"threads":[{"cpu_ns":110,"run_delay_ns":2}],"voluntary_switches":1,)"
+    R"("involuntary_switches":0,"started_ns":1000,"ended_ns":1200}})";
+
+Result<Record> parse(const std::string& lines) {
+  return parse_record(lines, "r.json");
+}
+
+std::string error_of(const std::string& lines) {
+  const auto record = parse(lines);
+  return record ? "no error" : record.error().message;
+}
+
+TEST(Record, ReadsHeaderAndBlock) {
+  const auto record = parse(kHeader + "\n" + kBlock + "\n");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->header.machine.cores, 2);
+  EXPECT_EQ(record->header.machine.is_virtual, true);
+  EXPECT_FALSE(record->header.machine.l2_bytes);
+  EXPECT_EQ(record->header.machine.l3_bytes, 64);
+  ASSERT_EQ(record->blocks.size(), 1U);
+  const Block& block = record->blocks[0];
+  EXPECT_EQ(block.place.side, Side::kB);
+  EXPECT_EQ(block.place.sequence, 9);
+  EXPECT_EQ(block.arm, "stamp");
+  EXPECT_EQ(block.passes.at(0).graph_ns, 100);
+  EXPECT_EQ((*block.unit_ns).at(0), (std::vector<int64_t>{40, 50}));
+  EXPECT_FALSE(block.copy_ns);
+  EXPECT_EQ(block.threads.at(0).run_delay_ns, 2);
+  EXPECT_TRUE(record->doubts.empty());
+  EXPECT_FALSE(record->end_reason);
+}
+
+TEST(Record, IgnoresACutLastLineAndSaysSo) {
+  for (size_t kept = 1; kept < kBlock.size(); ++kept) {
+    const auto record = parse(kHeader + "\n" + kBlock + "\n" + kBlock.substr(0, kept));
+    ASSERT_TRUE(record) << kept;
+    EXPECT_EQ(record->blocks.size(), 1U);
+    ASSERT_EQ(record->doubts.size(), 1U) << kept;
+    EXPECT_NE(record->doubts[0].find("cut short"), std::string::npos);
+  }
+}
+
+TEST(Record, RefusesABrokenLineThatIsNotTheLast) {
+  EXPECT_EQ(error_of(kHeader + "\n{\"type\":\n" + kBlock + "\n"),
+            "r.json: line 2 is not a JSON object: is this an opledger record?");
+}
+
+TEST(Record, IgnoresUnknownTypesAndFields) {
+  const auto record =
+      parse(kHeader + "\n{\"type\":\"ceiling\",\"x\":1}\n{\"type\":\"end\",\"reason\":\"budget\",\"y\":2}\n");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->end_reason, "budget");
+  ASSERT_EQ(record->doubts.size(), 1U);
+  EXPECT_NE(record->doubts[0].find("\"ceiling\""), std::string::npos);
+}
+
+TEST(Record, NamesFileLineAndKeyOfWhatIsWrong) {
+  EXPECT_EQ(error_of(kHeader + "\n{\"type\":\"group\"}\n"),
+            "r.json: line 2: key \"group\" is missing or not an integer");
+  EXPECT_EQ(error_of(kHeader + "\n{\"type\":\"group\",\"group\":\"one\"}\n"),
+            "r.json: line 2: key \"group\" is missing or not an integer");
+  EXPECT_EQ(error_of("{\"type\":\"end\",\"reason\":\"complete\"}\n").substr(0, 21), "r.json: line 1: the f");
+  EXPECT_EQ(error_of(""), "r.json: is empty, no record was written");
+  std::string block = kBlock;
+  block.replace(block.find("\"digest\":0"), 10, "\"digest\":4");
+  EXPECT_EQ(error_of(kHeader + "\n" + block + "\n"),
+            "r.json: line 2: key \"digest\" is missing or not an index into digests");
+  block = kBlock;
+  block.replace(block.find("[[40,50]]"), 9, "[[40,50],[1,2]]");
+  EXPECT_EQ(error_of(kHeader + "\n" + block + "\n"),
+            "r.json: line 2: key \"unit_ns\" is missing or not a list with one list per pass");
+}
+
+TEST(Record, RefusesAnotherVersion) {
+  std::string header = kHeader;
+  header.replace(header.find("\"version\":1,"), 12, "\"version\":2,");
+  EXPECT_NE(error_of(header + "\n").find("has version 2, this program reads version 1"), std::string::npos);
+}
+
+TEST(Record, KnownLinesSurviveWriterAndReader) {
+  const auto record = parse(kHeader + "\n" + kBlock + "\n");
+  ASSERT_TRUE(record);
+  const auto again = parse(record_line(record->header) + "\n" + record_line(record->blocks[0]) + "\n");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(record_line(again->header), record_line(record->header));
+  EXPECT_EQ(record_line(again->blocks[0]), record_line(record->blocks[0]));
+  EXPECT_EQ(again->blocks[0].passes.at(0).instrument_ns, 3);
+  EXPECT_EQ(again->header.seed, 7U);
+}
+
+TEST(Record, TakesABlockAsTheEngineSentIt) {
+  const std::string sent =
+      R"({"workload":"tg","arm":"baseline","passes":[{"wall_ns":1,"graph_ns":1,"digest":0}],"digests":[["aa"]]})";
+  const auto record = parse(kHeader + "\n" + block_line({Side::kA, "tg", 1, 2, 3}, sent) + "\n");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->blocks.at(0).arm, "baseline");
+  EXPECT_EQ(record->blocks.at(0).place.round, 2);
+}
+
+TEST(Record, ReadsWhatPrepareGave) {
+  const std::string arms =
+      R"({"type":"arms","side":"a","workload":"tg","group":1,"arms":[{"id":"replay:norm:sibling:2","kind":"replay",)"
+      R"("scope":"norm","copies":2,"units":[{"unit":[0,1],"copies":2,"weights":"sibling","stride":1},)"
+      R"({"unit":[0,2],"copies":2,"weights":"sibling","stride":1}]}],"prepared":{"arms":[{"id":"replay:norm:sibling:2",)"
+      R"("units":[{"unit":[0,1],"weights":"same","read_bytes":10,"reuse_distance_bytes":99}],)"
+      R"("refused":[{"unit":[0,2],"reason":"in place"}],"scratch_bytes":1,"shadow_bytes":0}]}})";
+  const auto record = parse(kHeader + "\n" + arms + "\n");
+  ASSERT_TRUE(record) << record.error().message;
+  const Arm& arm = record->arms.at(0).arms.at(0);
+  EXPECT_EQ(arm.scope, "norm");
+  EXPECT_EQ(arm.copies, 2);
+  ASSERT_EQ(arm.units.size(), 1U);
+  EXPECT_EQ(arm.units[0].weights, "same");
+  EXPECT_EQ(arm.units[0].reuse_distance_bytes, 99);
+  EXPECT_EQ(arm.refused.at(0).reason, "in place");
+}
+
+}  // namespace
+}  // namespace opledger::core
