@@ -2,6 +2,7 @@
 // the line loop, which adds file and line; it never leaves this file.
 #include "core/record/read.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <limits>
@@ -190,23 +191,27 @@ EngineFacts read_engine(const Json& line) {
   return engine;
 }
 
-ModelFacts read_model(const Json& line) {
-  ModelFacts model;
+ModelTensor read_tensor(const Json& line) {
+  ModelTensor tensor{text(line, "name"), text(line, "type"), {1, 1, 1, 1}, integer(line, "bytes")};
+  const std::vector<int64_t> ne = integers(need(line, "ne", "a list"), "ne");
+  if (ne.size() > tensor.ne.size()) wrong("ne", "a list of at most four integers");
+  std::copy(ne.begin(), ne.end(), tensor.ne.begin());
+  return tensor;
+}
+
+ModelLine read_model(const Json& line) {
+  ModelLine model;
   model.side = side_of(line);
   model.path = text(line, "path");
   model.bytes = integer(line, "bytes");
-  model.architecture = text(line, "architecture");
-  const Json& metadata = need(line, "metadata", "an object");
-  for (const auto& [key, value] : metadata.items()) {
+  model.facts.architecture = text(line, "architecture");
+  for (const auto& [key, value] : need(line, "metadata", "an object").items()) {
     if (value.is_number())
-      model.metadata_number[key] = value.get<double>();
+      model.facts.metadata[key] = value.get<double>();
     else
-      model.metadata_text[key] = as_plain_text(value);
+      model.facts.metadata[key] = as_plain_text(value);
   }
-  for (const Json& tensor : list(line, "tensors")) {
-    model.tensors.push_back({text(tensor, "name"), text(tensor, "type"),
-                             integers(need(tensor, "ne", "a list"), "ne"), integer(tensor, "bytes")});
-  }
+  for (const Json& tensor : list(line, "tensors")) model.facts.tensors.push_back(read_tensor(tensor));
   return model;
 }
 

@@ -23,8 +23,8 @@ const EngineFacts* Record::engine(Side side) const {
   return first_match(engines, [&](const EngineFacts& e) { return e.side == side; });
 }
 
-const ModelFacts* Record::model(Side side) const {
-  return first_match(models, [&](const ModelFacts& m) { return m.side == side; });
+const ModelLine* Record::model(Side side) const {
+  return first_match(models, [&](const ModelLine& m) { return m.side == side; });
 }
 
 const WorkloadFacts* Record::workload(const std::string& id) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/model/model_facts.h"
 
 namespace opledger::core {
 
@@ -68,22 +69,12 @@ struct EngineFacts {
   std::map<std::string, std::string> flags;
 };
 
-struct ModelTensor {
-  std::string name;
-  std::string type;
-  std::vector<int64_t> ne;
-  int64_t bytes = 0;
-};
-
 /// One side's model file.
-struct ModelFacts {
+struct ModelLine {
   Side side = Side::kA;
   std::string path;
   int64_t bytes = 0;
-  std::string architecture;
-  std::map<std::string, std::string> metadata_text;
-  std::map<std::string, double> metadata_number;
-  std::vector<ModelTensor> tensors;
+  ModelFacts facts;
 };
 
 enum class WorkloadKind { kPrefill, kDecode };
@@ -207,7 +198,7 @@ struct Record {
   Header header;
   std::optional<CacheProbe> cache;
   std::vector<EngineFacts> engines;
-  std::vector<ModelFacts> models;
+  std::vector<ModelLine> models;
   std::vector<WorkloadFacts> workloads;
   std::vector<GraphFacts> graphs;
   std::vector<int> groups;
@@ -221,7 +212,7 @@ struct Record {
 
   /// nullptr when the session ended before that line was written.
   [[nodiscard]] const EngineFacts* engine(Side side) const;
-  [[nodiscard]] const ModelFacts* model(Side side) const;
+  [[nodiscard]] const ModelLine* model(Side side) const;
   [[nodiscard]] const WorkloadFacts* workload(const std::string& id) const;
   /// The first graph of that side and workload: the probe's.
   [[nodiscard]] const GraphFacts* graph(Side side, const std::string& workload) const;

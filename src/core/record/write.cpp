@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "core/base/check.h"
 
@@ -79,19 +80,19 @@ std::string record_line(const EngineFacts& engine) {
                    {"environment", engine.environment}});
 }
 
-std::string record_line(const ModelFacts& model) {
+std::string record_line(const ModelLine& model) {
   Json metadata = Json::object();
-  for (const auto& [key, value] : model.metadata_text) metadata[key] = value;
-  for (const auto& [key, value] : model.metadata_number) metadata[key] = value;
+  for (const auto& [key, value] : model.facts.metadata)
+    std::visit([&](const auto& v) { metadata[key] = v; }, value);
   Json tensors = Json::array();
-  for (const ModelTensor& tensor : model.tensors)
+  for (const ModelTensor& tensor : model.facts.tensors)
     tensors.push_back(
         {{"name", tensor.name}, {"type", tensor.type}, {"ne", tensor.ne}, {"bytes", tensor.bytes}});
   return finished({{"type", "model"},
                    {"side", side_name(model.side)},
                    {"path", model.path},
                    {"bytes", model.bytes},
-                   {"architecture", model.architecture},
+                   {"architecture", model.facts.architecture},
                    {"metadata", metadata},
                    {"tensors", tensors}});
 }

@@ -13,7 +13,7 @@ std::string record_line(const Header& header);
 std::string record_line(const CacheProbe& cache);
 /// The `*_json` members go in as they are: each must be one JSON value (anything else is our bug).
 std::string record_line(const EngineFacts& engine);
-std::string record_line(const ModelFacts& model);
+std::string record_line(const ModelLine& model);
 std::string record_line(const WorkloadFacts& workload);
 std::string record_line(const GraphFacts& graph);
 std::string record_line(const ArmsFacts& arms);
