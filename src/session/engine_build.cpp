@@ -115,12 +115,13 @@ Result<fs::path> build_adapter(const EngineSource& source, const EngineLibraries
                                const fs::path& adapters, const fs::path& folder, const Progress& say) {
   std::string list;
   for (const fs::path& library : libraries.libraries) list += (list.empty() ? "" : ";") + library.string();
-  const BuildFolder build{adapters / "ggml",
-                          folder / "adapter",
-                          folder / "adapter.log",
-                          "opledger-ggml",
-                          {"-DCMAKE_BUILD_TYPE=Release", "-DOPLEDGER_GGML_TREE=" + source.tree.string(),
-                           "-DOPLEDGER_GGML_LIBRARIES=" + list}};
+  const BuildFolder build{
+      adapters / "ggml",
+      folder / "adapter",
+      folder / "adapter.log",
+      "opledger-ggml",
+      {"-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+       "-DOPLEDGER_GGML_TREE=" + source.tree.string(), "-DOPLEDGER_GGML_LIBRARIES=" + list}};
   std::error_code ignored;
   if (!fs::exists(build.source / "CMakeLists.txt", ignored)) {
     return Error::environment(
