@@ -18,7 +18,7 @@ struct Measured {
 struct ReplaySide {
   Measured cost;  ///< plain increment per copy
   std::optional<int> copies;
-  std::string weights;  ///< same, sibling, shadow; "warm" is a note of the row
+  std::string weights;                         ///< same, sibling, shadow; "warm" is a note of the row
   std::optional<double> copy_ms, original_ms;  ///< c and o' of the stamped replay
 };
 
@@ -28,6 +28,9 @@ struct Row {
   std::string evidence;  ///< stamp, replay
   Measured a, b, gap;
   bool is_real = false;
+  /// What two launches of one engine may differ by in this row; a gap below it is printed as `< x ms`.
+  /// Empty below two launch groups. Not part of the published JSON.
+  std::optional<double> noise_floor_ms;
   std::optional<double> share_of_gap;
   Measured stamp_a, stamp_b;
   std::optional<ReplaySide> replay_a, replay_b;
@@ -82,8 +85,16 @@ struct Ledger {
   std::string engines_json;
   std::string end_reason;  ///< why the session ended
 
-  /// Every check of every workload held (a check that must run and did not counts as not held).
+  /// No check failed, and those that must run (identical, complete, closes, clocks agree) did, for every
+  /// engine and row of every workload. False for a ledger without workloads.
   [[nodiscard]] bool every_check_held() const;
 };
+
+/// "held", "failed" or "not run".
+const char* check_status_name(CheckStatus status);
+
+/// What a program that printed this ledger exits with: 0 measured and every check held, 4 otherwise
+/// or when a verdict is "cannot tell".
+int exit_code_of(const Ledger& ledger);
 
 }  // namespace opledger::core

@@ -1,0 +1,106 @@
+// quiet: was the machine itself steady enough for any of this? Looks, never drops a sample.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "core/ledger/checks.h"
+#include "core/stats/summary.h"
+
+namespace opledger::core::detail {
+
+namespace {
+
+// Of the threads' time, how much they may have waited for a core that somebody else had.
+constexpr double kRunDelayRatio = 0.02;
+// Without run delay: a preemption costs about a scheduler slice, 3 ms, so this is about 3%.
+constexpr double kSwitchesPerThreadSecond = 10;
+constexpr double kDriftRatio = 0.03;
+constexpr double kLaunchSpreadRatio = 0.05;
+
+Check undisturbed(const SideSamples& samples) {
+  Check check{"quiet",
+              side_name(samples.side),
+              CheckStatus::kNotRun,
+              std::nullopt,
+              std::nullopt,
+              "the engine reports no thread times and no switches"};
+  double delay_ns = 0;
+  double thread_ns = 0;
+  double switches = 0;
+  bool has_switches = false;
+  for (const Block* block : samples.blocks) {
+    const auto elapsed = static_cast<double>(block->ended_ns - block->started_ns);
+    for (const ThreadUse& thread : block->threads) {
+      delay_ns += static_cast<double>(thread.run_delay_ns);
+      thread_ns += elapsed;
+    }
+    if (!block->involuntary_switches) continue;
+    switches += static_cast<double>(*block->involuntary_switches);
+    has_switches = true;
+  }
+  if (thread_ns <= 0) return check;
+  const double per_second = switches / (thread_ns * 1e-9);
+  check.value = delay_ns / thread_ns;
+  check.limit = kRunDelayRatio;
+  const bool held = delay_ns > 0 ? *check.value <= kRunDelayRatio : per_second <= kSwitchesPerThreadSecond;
+  check.status = held ? CheckStatus::kHeld : CheckStatus::kFailed;
+  check.text = fmt::format("threads waited {:.2f}% of their time for a core (at most {:.0f}%)",
+                           100 * *check.value, 100 * kRunDelayRatio);
+  if (has_switches)
+    check.text +=
+        fmt::format("; {:.0f} involuntary switches, {:.1f} per thread and second", switches, per_second);
+  return check;
+}
+
+Check first_and_last(const SideSamples& samples) {
+  Check check{"quiet",
+              side_name(samples.side),
+              CheckStatus::kNotRun,
+              std::nullopt,
+              kDriftRatio,
+              "no launch group has baselines of two rounds"};
+  const RoundFigures rounds = medians_by_round(samples, "baseline", 1.0, [](const Block& b, size_t p) {
+    return static_cast<double>(b.passes[p].graph_ns);
+  });
+  std::map<int, std::pair<double, double>> ends;
+  std::map<int, int> count;
+  for (const auto& [key, ns] : rounds) {
+    if (++count[key.first] == 1) ends[key.first].first = ns;
+    ends[key.first].second = ns;
+  }
+  std::vector<double> drifts;
+  for (const auto& [group, pair] : ends) {
+    if (count[group] > 1 && pair.first > 0) drifts.push_back(pair.second / pair.first - 1);
+  }
+  if (drifts.empty()) return check;
+  check.value = *median_of(drifts);
+  check.status = std::abs(*check.value) <= kDriftRatio ? CheckStatus::kHeld : CheckStatus::kFailed;
+  check.text = fmt::format("last baselines against first: {:+.1f}% (at most {:.0f}%)", 100 * *check.value,
+                           100 * kDriftRatio);
+  return check;
+}
+
+Check launches(const SideSamples& samples) {
+  Check check{"quiet",      side_name(samples.side), CheckStatus::kNotRun,
+              std::nullopt, kLaunchSpreadRatio,      "one launch group cannot be compared with another"};
+  const std::vector<double> groups = values_of(samples.graph_ms);
+  if (groups.size() < 2) return check;
+  const auto [low, high] = std::minmax_element(groups.begin(), groups.end());
+  check.value = (*high - *low) / *mean_of(groups);
+  check.status = *check.value <= kLaunchSpreadRatio ? CheckStatus::kHeld : CheckStatus::kFailed;
+  check.text = fmt::format("launches spread over {:.1f}% (at most {:.0f}%)", 100 * *check.value,
+                           100 * kLaunchSpreadRatio);
+  return check;
+}
+
+}  // namespace
+
+void add_quiet(const PairSamples& pair, std::vector<Check>& checks) {
+  for (const Side side : kBothSides) {
+    checks.push_back(undisturbed(pair.side(side)));
+    checks.push_back(first_and_last(pair.side(side)));
+    checks.push_back(launches(pair.side(side)));
+  }
+}
+
+}  // namespace opledger::core::detail

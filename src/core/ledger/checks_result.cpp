@@ -1,0 +1,198 @@
+// deterministic, identical, closes: is what was measured the engine's own, undisturbed work?
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+
+#include "core/ledger/checks.h"
+#include "core/stats/summary.h"
+
+namespace opledger::core::detail {
+
+namespace {
+
+constexpr double kClosesPrefill = 0.02;
+constexpr double kClosesDecode = 0.03;
+constexpr double kClosesHalfWidth = 0.02;
+
+using Digest = std::vector<std::string>;
+
+std::set<Digest> baseline_digests(const SideSamples& samples, std::optional<int> group) {
+  std::set<Digest> digests;
+  for (const Block* block : samples.blocks_of("baseline")) {
+    if (group && block->place.group != *group) continue;
+    for (const Pass& pass : block->passes) digests.insert(block->digests[static_cast<size_t>(pass.digest)]);
+  }
+  return digests;
+}
+
+Check deterministic(const SideSamples& samples) {
+  Check check{"deterministic",   side_name(samples.side), CheckStatus::kNotRun, std::nullopt, 1.0,
+              "no baseline pass"};
+  if (samples.baseline_passes == 0) return check;
+  const size_t different = baseline_digests(samples, std::nullopt).size();
+  check.value = static_cast<double>(different);
+  check.status = different == 1 ? CheckStatus::kHeld : CheckStatus::kFailed;
+  check.text =
+      fmt::format("{} baseline passes gave {} different digests", samples.baseline_passes, different);
+  return check;
+}
+
+struct ArmFindings {
+  std::set<std::string> unequal, bad_logits, unequal_state, arms, state_arms;
+  int passes = 0;
+};
+
+void look_at_states(const SideSamples& samples, ArmFindings& findings) {
+  // Equal across launches too: the state is computed from zero by the same arithmetic on the same tokens.
+  std::optional<std::string> expected;
+  for (const Block* block : samples.verify_blocks) {
+    if (!expected && block->arm == "baseline") expected = block->state_digest;
+  }
+  for (const Block* block : samples.verify_blocks) {
+    if (block->logits != "ok") findings.bad_logits.insert(block->arm);
+    if (!block->state_digest || !expected) continue;
+    findings.state_arms.insert(block->arm);
+    if (block->state_digest != expected) findings.unequal_state.insert(block->arm);
+  }
+}
+
+ArmFindings look_at_arms(const SideSamples& samples) {
+  ArmFindings findings;
+  for (const Block* block : samples.blocks) {
+    const std::set<Digest> expected = baseline_digests(samples, block->place.group);
+    findings.arms.insert(block->arm);
+    if (block->logits != "ok") findings.bad_logits.insert(block->arm);
+    for (const Pass& pass : block->passes) {
+      ++findings.passes;
+      if (expected.count(block->digests[static_cast<size_t>(pass.digest)]) == 0)
+        findings.unequal.insert(block->arm);
+    }
+  }
+  look_at_states(samples, findings);
+  return findings;
+}
+
+std::string joined(const std::set<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Check identical(const SideSamples& samples) {
+  Check check{"identical", side_name(samples.side), CheckStatus::kNotRun, std::nullopt,
+              0.0,         "no baseline pass"};
+  if (samples.baseline_passes == 0) return check;
+  const ArmFindings findings = look_at_arms(samples);
+  std::vector<std::string> problems;
+  if (!findings.unequal.empty())
+    problems.push_back("other logits than the baseline in " + joined(findings.unequal));
+  if (!findings.bad_logits.empty())
+    problems.push_back("logits not finite or constant in " + joined(findings.bad_logits));
+  if (!findings.unequal_state.empty())
+    problems.push_back("other KV or state bytes than the baseline in " + joined(findings.unequal_state));
+  std::set<std::string> damaged = findings.unequal;
+  damaged.insert(findings.bad_logits.begin(), findings.bad_logits.end());
+  damaged.insert(findings.unequal_state.begin(), findings.unequal_state.end());
+  check.value = static_cast<double>(damaged.size());
+  std::set<std::string> unverified;
+  std::set_difference(findings.arms.begin(), findings.arms.end(), findings.state_arms.begin(),
+                      findings.state_arms.end(), std::inserter(unverified, unverified.end()));
+  if (!problems.empty()) {
+    check.status = CheckStatus::kFailed;
+    check.text = fmt::format("{}", fmt::join(problems, "; "));
+  } else if (!unverified.empty()) {
+    check.text = fmt::format("logits are equal in {} passes, but KV and state were not digested for {}",
+                             findings.passes, joined(unverified));
+  } else {
+    check.status = CheckStatus::kHeld;
+    check.text = fmt::format("{} passes of {} arms: logits, KV and state equal the baseline's",
+                             findings.passes, findings.arms.size());
+  }
+  return check;
+}
+
+// Stamped passes whose parts do not add up to the pass, to the nanosecond.
+int broken_sums(const SideSamples& samples, int& looked_at) {
+  int broken = 0;
+  for (const Block* block : samples.blocks) {
+    if (!block->unit_ns || !block->head_ns || !block->tail_ns || block->arm == "price") continue;
+    for (size_t p = 0; p < block->passes.size(); ++p) {
+      int64_t sum = (*block->head_ns)[p] + (*block->tail_ns)[p];
+      for (const int64_t ns : (*block->unit_ns)[p]) sum += ns;
+      if (block->copy_ns) {
+        for (const int64_t ns : (*block->copy_ns)[p]) sum += ns;
+      }
+      ++looked_at;
+      if (sum != block->passes[p].graph_ns) ++broken;
+    }
+  }
+  return broken;
+}
+
+GroupFigures closures(const SideSamples& samples) {
+  const UnitMask all = samples.mask_of_all();
+  return medians_by_group(samples, "stamp", 1.0,
+                          [&](const Block& block, size_t pass) -> std::optional<double> {
+                            const std::optional<double> sum = net_units_ns(samples, block, pass, all);
+                            const auto adjacent = samples.adjacent_ns.find(&block);
+                            if (!sum || adjacent == samples.adjacent_ns.end() || adjacent->second <= 0)
+                              return std::nullopt;
+                            return *sum / adjacent->second;
+                          });
+}
+
+std::string replay_all_text(const PairSamples& pair, Side side) {
+  const SideSamples& samples = pair.side(side);
+  const auto replays = replays_of(samples, "all", samples.mask_of_all(), std::nullopt);
+  const std::optional<double> pass = median_of(values_of(samples.graph_ms));
+  if (replays.empty() || replays.front().increment_ms.empty() || !pass) return {};
+  const ReplayFigures& best = replays.front();
+  return fmt::format("; replay of every unit ({} weights) gives {:.3f}", best.weights,
+                     *median_of(values_of(best.increment_ms)) / *pass);
+}
+
+Check closes(const PairSamples& pair, Side side) {
+  const SideSamples& samples = pair.side(side);
+  const double limit = pair.workload->kind == WorkloadKind::kPrefill ? kClosesPrefill : kClosesDecode;
+  Check check{"closes", side_name(side), CheckStatus::kNotRun, std::nullopt, limit, ""};
+  const std::optional<Estimate> closure = mean_interval(values_of(closures(samples)));
+  if (!closure) {
+    check.text =
+        samples.price_ns.empty() ? "no price of a stamp in the record" : "no stamped pass beside a baseline";
+    return check;
+  }
+  int stamped = 0;
+  const int broken = broken_sums(samples, stamped);
+  check.value = closure->centre;
+  check.text = fmt::format(
+      "stamps add up to {} of the baseline (1 ± {:.2f}){}",
+      closure->interval ? fmt::format("{:.4f} ± {:.4f}", closure->centre, closure->interval->half_width())
+                        : fmt::format("{:.4f}", closure->centre),
+      limit, replay_all_text(pair, side));
+  if (broken > 0) {
+    check.status = CheckStatus::kFailed;
+    check.text += fmt::format("; in {} of {} stamped passes head, units and tail do not add up to the pass",
+                              broken, stamped);
+  } else if (std::abs(closure->centre - 1) > limit) {
+    check.status = CheckStatus::kFailed;
+  } else if (!closure->interval) {
+    check.text += "; no interval below three launch groups";
+  } else {
+    const bool is_sharp = closure->interval->half_width() < kClosesHalfWidth;
+    check.status = is_sharp ? CheckStatus::kHeld : CheckStatus::kFailed;
+    if (!is_sharp) check.text += "; its interval is too wide (half-width must stay under 0.02)";
+  }
+  return check;
+}
+
+}  // namespace
+
+void add_result_checks(const PairSamples& pair, std::vector<Check>& checks) {
+  for (const Side side : kBothSides) checks.push_back(deterministic(pair.side(side)));
+  for (const Side side : kBothSides) checks.push_back(identical(pair.side(side)));
+}
+
+void add_closes(const PairSamples& pair, std::vector<Check>& checks) {
+  for (const Side side : kBothSides) checks.push_back(closes(pair, side));
+}
+
+}  // namespace opledger::core::detail

@@ -1,0 +1,190 @@
+// Compares the two sides' facts, key by key.
+#include "core/ledger/facts.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace opledger::core::detail {
+
+namespace {
+
+using Json = nlohmann::json;
+using TextMap = std::map<std::string, std::string>;
+
+constexpr size_t kMostNames = 12;
+
+std::vector<std::string> missing_from(const std::vector<std::string>& those,
+                                      const std::vector<std::string>& have) {
+  std::vector<std::string> missing;
+  for (const std::string& name : those) {
+    if (std::find(have.begin(), have.end(), name) == have.end()) missing.push_back(name);
+  }
+  return missing;
+}
+
+std::string listed(std::vector<std::string> names) {
+  const size_t all = names.size();
+  if (all > kMostNames) names.resize(kMostNames);
+  std::string text = fmt::format("{}", fmt::join(names, " "));
+  return all > kMostNames ? text + fmt::format(" and {} more", all - kMostNames) : text;
+}
+
+// One line per key whose values differ; a key that one side lacks is "(unset)".
+void add_map_differences(const std::string& what, const std::array<std::string, 2>& names, const TextMap& a,
+                         const TextMap& b, std::vector<std::string>& out) {
+  std::set<std::string> keys;
+  for (const TextMap* map : {&a, &b}) {
+    for (const auto& entry : *map) keys.insert(entry.first);
+  }
+  for (const std::string& key : keys) {
+    const auto in_a = a.find(key);
+    const auto in_b = b.find(key);
+    const std::string value_a = in_a == a.end() ? "(unset)" : in_a->second;
+    const std::string value_b = in_b == b.end() ? "(unset)" : in_b->second;
+    if (value_a != value_b)
+      out.push_back(fmt::format("{} {}: {} {}, {} {}", what, key, names[0], value_a, names[1], value_b));
+  }
+}
+
+void add_isa(const std::array<std::string, 2>& names, const EngineFacts& a, const EngineFacts& b,
+             std::vector<std::string>& out) {
+  const std::vector<std::string> only_a = missing_from(a.isa, b.isa);
+  const std::vector<std::string> only_b = missing_from(b.isa, a.isa);
+  if (!only_a.empty())
+    out.push_back(
+        fmt::format("instruction set: {} is built for {}, {} is not", names[0], listed(only_a), names[1]));
+  if (!only_b.empty())
+    out.push_back(
+        fmt::format("instruction set: {} is built for {}, {} is not", names[1], listed(only_b), names[0]));
+}
+
+std::string type_counts(const ModelFacts& facts) {
+  std::map<std::string, int> counts;
+  for (const ModelTensor& tensor : facts.tensors) ++counts[tensor.type];
+  std::vector<std::string> texts;
+  for (const auto& [type, count] : counts) texts.push_back(fmt::format("{} x {}", count, type));
+  return fmt::format("{}", fmt::join(texts, " + "));
+}
+
+void add_models(const std::array<std::string, 2>& names, const ModelLine& a, const ModelLine& b,
+                std::vector<std::string>& out) {
+  if (a.path != b.path || a.bytes != b.bytes)
+    out.push_back(fmt::format("model file: {} {} ({} bytes), {} {} ({} bytes)", names[0], a.path, a.bytes,
+                              names[1], b.path, b.bytes));
+  if (const std::string x = type_counts(a.facts), y = type_counts(b.facts); x != y)
+    out.push_back(fmt::format("tensor types: {} {}, {} {}", names[0], x, names[1], y));
+}
+
+std::string threads_text(const EngineFacts& engine) {
+  return engine.threads ? std::to_string(*engine.threads) : "unknown";
+}
+
+bool is_mixture(const PairSamples& pair) {
+  return std::any_of(pair.scopes.begin(), pair.scopes.end(), [](const ScopeFigures& figures) {
+    const auto& categories = figures.scope->categories;
+    return std::find(categories.begin(), categories.end(), "moe_experts") != categories.end();
+  });
+}
+
+void add_excluded(const PairSamples& pair, std::vector<std::string>& out) {
+  for (const Side side : kBothSides) {
+    const Excluded& excluded = pair.excluded(side);
+    if (excluded.units == 0) continue;
+    out.push_back(
+        fmt::format("{}: {} units could not be measured without changing the result ({:.2f}% of nodes, "
+                    "{:.2f}% of bytes, {:.2f}% "
+                    "of FLOPs): {}",
+                    pair.name(side), excluded.units, 100 * excluded.nodes_ratio, 100 * excluded.bytes_ratio,
+                    100 * excluded.flop_ratio, fmt::join(excluded.texts, "; ")));
+  }
+}
+
+void add_price(const PairSamples& pair, std::vector<std::string>& out) {
+  for (const Side side : kBothSides) {
+    const SideSamples& samples = pair.side(side);
+    const Measured price = measured_of(samples.price_ns);
+    const Measured pass = measured_of(samples.graph_ms);
+    if (!price.ms || !pass.ms) continue;
+    const auto intervals = static_cast<double>(samples.calls_in(samples.mask_of_all()));
+    const double total_ms = *price.ms * intervals * samples.ms_per_ns;
+    out.push_back(fmt::format(
+        "{}: the clocks' price, {:.0f} ns an interval and {:.3g} ms in all ({:.1f}% of the pass), "
+        "is taken off the rows",
+        pair.name(side), *price.ms, total_ms, 100 * total_ms / *pass.ms));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> differences_of(const Record& record) {
+  std::vector<std::string> out;
+  const EngineFacts* a = record.engine(Side::kA);
+  const EngineFacts* b = record.engine(Side::kB);
+  if (a == nullptr || b == nullptr) return out;
+  const std::array<std::string, 2> names = engine_labels(record);
+  if (a->family != b->family || a->version != b->version)
+    out.push_back(fmt::format("engine: {} is {} {}, {} is {} {}", names[0], a->family, a->version, names[1],
+                              b->family, b->version));
+  add_isa(names, *a, *b, out);
+  add_map_differences("build", names, a->build, b->build, out);
+  if (a->device_name != b->device_name)
+    out.push_back(fmt::format("device: {} {}, {} {}", names[0], a->device_name, names[1], b->device_name));
+  if (a->threads != b->threads)
+    out.push_back(
+        fmt::format("threads: {} {}, {} {}", names[0], threads_text(*a), names[1], threads_text(*b)));
+  add_map_differences("flag", names, a->flags, b->flags, out);
+  if (record.model(Side::kA) != nullptr && record.model(Side::kB) != nullptr)
+    add_models(names, *record.model(Side::kA), *record.model(Side::kB), out);
+  add_map_differences("environment", names, a->environment, b->environment, out);
+  return out;
+}
+
+std::vector<std::string> caveats_of(const PairSamples& pair, const WorkloadLedger& ledger) {
+  std::vector<std::string> out;
+  const int groups = std::min(ledger.a.launch_groups, ledger.b.launch_groups);
+  if (groups < kFewestForInterval)
+    out.push_back(fmt::format(
+        "{} launch groups: below three there are no intervals, and nothing is called real", groups));
+  const std::string end = pair.record->end_reason.value_or("killed");
+  if (end != "complete") out.push_back(fmt::format("the session did not run to its plan's end: {}", end));
+  for (const std::string& doubt : pair.record->doubts) out.push_back("record: " + doubt);
+  add_excluded(pair, out);
+  add_price(pair, out);
+  if (is_mixture(pair) && pair.workload->token_source == "seeded ids")
+    out.emplace_back("the tokens are random ids: real text routes to fewer distinct experts");
+  return out;
+}
+
+std::string machine_json(const Record& record) {
+  const MachineFacts& m = record.header.machine;
+  Json machine = {{"cpu", m.cpu},
+                  {"cores", m.cores},
+                  {"isa", m.isa},
+                  {"memory_bytes", m.memory_bytes},
+                  {"kernel", m.kernel}};
+  machine["virtual"] = m.is_virtual ? Json(*m.is_virtual) : Json(nullptr);
+  machine["l2_bytes"] = m.l2_bytes ? Json(*m.l2_bytes) : Json(nullptr);
+  machine["l3_bytes"] = m.l3_bytes ? Json(*m.l3_bytes) : Json(nullptr);
+  const bool has_knee = record.cache && record.cache->knee_bytes;
+  machine["knee_bytes"] = has_knee ? Json(*record.cache->knee_bytes) : Json(nullptr);
+  return machine.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string engines_json(const Record& record) {
+  Json engines = Json::object();
+  for (const Side side : kBothSides) {
+    const EngineFacts* facts = record.engine(side);
+    if (facts == nullptr) continue;
+    engines[side_name(side)] = {{"spec", facts->spec},
+                                {"name", facts->name},
+                                {"initialize", Json::parse(facts->initialize_json, nullptr, false)},
+                                {"load_params", Json::parse(facts->load_params_json, nullptr, false)},
+                                {"load", Json::parse(facts->load_json, nullptr, false)},
+                                {"environment", facts->environment}};
+  }
+  return engines.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace opledger::core::detail

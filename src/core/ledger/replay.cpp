@@ -1,0 +1,240 @@
+// Pairs each stamped replay with its plain twin and compares them round by round: within a round the machine
+// runs at one speed, and what drifts is taken out by the adjacent baselines of each arm.
+#include "core/ledger/replay.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/stats/summary.h"
+
+namespace opledger::core::detail {
+
+namespace {
+
+std::vector<int> graph_offsets(const WorkloadGraph& graph) {
+  std::vector<int> offsets{0};
+  for (const Graph& g : graph.graphs) offsets.push_back(offsets.back() + static_cast<int>(g.units.size()));
+  return offsets;
+}
+
+std::optional<size_t> unit_index(const WorkloadGraph& graph, const UnitName& name) {
+  const std::vector<int> offsets = graph_offsets(graph);
+  if (static_cast<size_t>(name.graph) + 1 >= offsets.size()) return std::nullopt;
+  const int index = offsets[static_cast<size_t>(name.graph)] + name.unit;
+  if (index >= offsets[static_cast<size_t>(name.graph) + 1]) return std::nullopt;
+  return static_cast<size_t>(index);
+}
+
+UnitMask covered_units(const SideSamples& samples, const Arm& arm, const UnitMask& scope) {
+  UnitMask mask = arm.units.empty() ? scope : UnitMask(scope.size(), false);
+  if (samples.graph == nullptr) return mask;
+  for (const ArmUnit& unit : arm.units) {
+    if (const auto index = unit_index(*samples.graph, unit.unit)) mask[*index] = true;
+  }
+  for (const RefusedUnit& unit : arm.refused) {
+    if (const auto index = unit_index(*samples.graph, unit.unit)) mask[*index] = false;
+  }
+  return mask;
+}
+
+bool is_read_from_cache(const Arm& arm, std::optional<int64_t> knee_bytes, int64_t pass_bytes) {
+  if (!knee_bytes || pass_bytes < *knee_bytes) return false;
+  int64_t near = 0;
+  int64_t all = 0;
+  for (const ArmUnit& unit : arm.units) {
+    if (!unit.reuse_distance_bytes) continue;
+    all += unit.read_bytes;
+    if (*unit.reuse_distance_bytes < *knee_bytes) near += unit.read_bytes;
+  }
+  return all > 0 && 2 * near > all;
+}
+
+std::string weights_in_id(const std::string& id) {
+  const size_t last = id.rfind(':');
+  const size_t before = last == std::string::npos || last == 0 ? std::string::npos : id.rfind(':', last - 1);
+  return before == std::string::npos ? "same" : id.substr(before + 1, last - before - 1);
+}
+
+// A figure of the round, or of its whole launch group where the round has none.
+struct Reference {
+  RoundFigures by_round;
+  GroupFigures by_group;
+  [[nodiscard]] std::optional<double> at(const RoundKey& key) const {
+    if (const auto round = by_round.find(key); round != by_round.end()) return round->second;
+    if (const auto group = by_group.find(key.first); group != by_group.end()) return group->second;
+    return std::nullopt;
+  }
+};
+
+Reference reference(const SideSamples& samples, const std::string& arm, double scale,
+                    const PassFigure& figure) {
+  return {medians_by_round(samples, arm, scale, figure), medians_by_group(samples, arm, scale, figure)};
+}
+
+// How much longer the pass's graph was than its adjacent baselines, `clocks` prices taken off.
+PassFigure excess_over_baseline(const SideSamples& samples, int64_t clocks) {
+  return [&samples, clocks](const Block& block, size_t pass) -> std::optional<double> {
+    const auto adjacent = samples.adjacent_ns.find(&block);
+    if (adjacent == samples.adjacent_ns.end()) return std::nullopt;
+    const double excess = static_cast<double>(block.passes[pass].graph_ns) - adjacent->second;
+    if (clocks == 0) return excess;
+    const auto price = samples.price_of(block.place.group);
+    return price ? std::optional(excess - *price * static_cast<double>(clocks)) : std::nullopt;
+  };
+}
+
+PassFigure net_copies(const SideSamples& samples, const UnitMask& covered) {
+  return [&samples, covered](const Block& block, size_t pass) -> std::optional<double> {
+    const auto price = samples.price_of(block.place.group);
+    if (!block.copy_ns || !price) return std::nullopt;
+    double sum = 0;
+    const std::vector<int64_t>& times = (*block.copy_ns)[pass];
+    for (size_t u = 0; u < covered.size(); ++u) sum += covered[u] ? static_cast<double>(times[u]) : 0;
+    // One interval per unit, however many copies it holds.
+    return sum - *price * static_cast<double>(samples.calls_in(covered));
+  };
+}
+
+PassFigure net_originals(const SideSamples& samples, const UnitMask& covered) {
+  return [&samples, covered](const Block& block, size_t pass) {
+    return net_units_ns(samples, block, pass, covered);
+  };
+}
+
+std::optional<double> middle(const RoundFigures& figures) {
+  return median_of(values_of(figures));
+}
+
+void add_plain(const SideSamples& samples, const std::string& arm, int copies, ReplayFigures& out) {
+  out.plain_copies = copies;
+  const double scale = samples.ms_per_ns / copies;
+  const PassFigure excess = excess_over_baseline(samples, 0);
+  out.increment_ms = medians_by_group(samples, arm, scale, excess);
+  out.increment_by_round = medians_by_round(samples, arm, scale, excess);
+}
+
+void add_stamped(const SideSamples& samples, const std::string& arm, int copies, ReplayFigures& out) {
+  const double ms = samples.ms_per_ns;
+  const int64_t all = samples.calls_in(samples.mask_of_all());
+  const int64_t covered = samples.calls_in(out.covered);
+  const RoundFigures c = medians_by_round(samples, arm, ms / copies, net_copies(samples, out.covered));
+  const RoundFigures beside = medians_by_round(samples, arm, ms, net_originals(samples, out.covered));
+  const RoundFigures excess =
+      medians_by_round(samples, arm, ms, excess_over_baseline(samples, all + covered));
+  const Reference original = reference(samples, "stamp", ms, net_originals(samples, out.covered));
+  const Reference stamped = reference(samples, "stamp", ms, excess_over_baseline(samples, all));
+  const Reference increment{out.increment_by_round, out.increment_ms};
+
+  RoundFigures o, predicted, neighbours, copy_excess, disagreement;
+  for (const auto& [key, copy] : c) {
+    const auto own = original.at(key);
+    if (!own) continue;
+    o[key] = *own;
+    copy_excess[key] = copy - *own;
+    const auto total = excess.find(key);
+    const auto next_to_it = beside.find(key);
+    const auto untouched = stamped.at(key);
+    if (total == excess.end() || next_to_it == beside.end() || !untouched) continue;
+    // The parts add up to the difference of the two stamped passes; taking the neighbours as what is left
+    // counts head and tail among them.
+    predicted[key] = (total->second - *untouched) / copies;
+    neighbours[key] = total->second - *untouched - copies * copy - (next_to_it->second - *own);
+    if (const auto plain = increment.at(key)) disagreement[key] = predicted[key] - *plain;
+  }
+  out.copy_ms = middle(c);
+  out.original_beside_ms = middle(beside);
+  out.original_ms = middle(o);
+  out.neighbours_ms = middle(neighbours);
+  out.predicted_ms = middle(predicted);
+  out.copy_excess = trimmed_mean_interval(values_of(copy_excess));
+  out.disagreement = trimmed_mean_interval(values_of(disagreement));
+}
+
+void add_increment_excess(const SideSamples& samples, ReplayFigures& out) {
+  const Reference original =
+      reference(samples, "stamp", samples.ms_per_ns, net_originals(samples, out.covered));
+  RoundFigures excess;
+  for (const auto& [key, increment] : out.increment_by_round) {
+    if (const auto own = original.at(key)) excess[key] = increment - *own;
+  }
+  out.increment_excess = trimmed_mean_interval(values_of(excess));
+  if (!out.original_ms) out.original_ms = median_of(values_of(original.by_group));
+}
+
+// The plain twin of a stamped arm: the same weights, and the same number of copies if there is one.
+const Arm* plain_twin(const std::vector<const Arm*>& plain, const Arm& stamped) {
+  const Arm* twin = nullptr;
+  for (const Arm* arm : plain) {
+    if (weights_in_id(arm->id) != weights_in_id(stamped.id)) continue;
+    if (twin == nullptr || arm->copies == stamped.copies) twin = arm;
+  }
+  return twin;
+}
+
+ReplayFigures figures_of(const SideSamples& samples, const Arm& named_by, const Arm* plain,
+                         const Arm* stamped, const UnitMask& scope, std::optional<int64_t> knee_bytes) {
+  ReplayFigures out;
+  out.weights = weights_in_id(named_by.id);
+  out.copies = std::max(1, named_by.copies.value_or(1));
+  out.covered = covered_units(samples, named_by, scope);
+  out.refused_units = static_cast<int>(named_by.refused.size());
+  out.fallen_back_units =
+      static_cast<int>(std::count_if(named_by.units.begin(), named_by.units.end(),
+                                     [&](const ArmUnit& u) { return u.weights != out.weights; }));
+  out.is_warm =
+      samples.graph != nullptr && is_read_from_cache(named_by, knee_bytes, pass_weight_bytes(*samples.graph));
+  if (plain != nullptr) {
+    add_plain(samples, plain->id, std::max(1, plain->copies.value_or(1)), out);
+    add_increment_excess(samples, out);
+  }
+  if (stamped != nullptr) add_stamped(samples, stamped->id, out.copies, out);
+  return out;
+}
+
+int weights_rank(const std::string& weights) {
+  if (weights == "sibling") return 0;
+  return weights == "shadow" ? 1 : 2;
+}
+
+}  // namespace
+
+std::vector<ReplayFigures> replays_of(const SideSamples& samples, const std::string& scope_name,
+                                      const UnitMask& scope, std::optional<int64_t> knee_bytes) {
+  std::vector<const Arm*> plain;
+  std::vector<const Arm*> stamped;
+  for (const Arm& arm : samples.arms) {
+    if (arm.scope != scope_name || samples.blocks_of(arm.id).empty()) continue;
+    (arm.kind == "replay" ? plain : stamped).push_back(&arm);
+  }
+  std::vector<ReplayFigures> found;
+  std::set<const Arm*> paired;
+  for (const Arm* arm : stamped) {
+    const Arm* twin = plain_twin(plain, *arm);
+    paired.insert(twin);
+    found.push_back(figures_of(samples, *arm, twin, arm, scope, knee_bytes));
+  }
+  for (const Arm* arm : plain) {
+    if (paired.count(arm) == 0) found.push_back(figures_of(samples, *arm, arm, nullptr, scope, knee_bytes));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const ReplayFigures& x, const ReplayFigures& y) {
+    return std::tuple(!x.copy_ms, weights_rank(x.weights), -x.copies) <
+           std::tuple(!y.copy_ms, weights_rank(y.weights), -y.copies);
+  });
+  return found;
+}
+
+int64_t pass_weight_bytes(const WorkloadGraph& graph) {
+  std::map<std::string, int64_t> weights;
+  for (const Graph& g : graph.graphs) {
+    for (const Tensor& tensor : g.tensors) {
+      if (tensor.kind == TensorKind::kWeight) weights[tensor.name] = tensor.bytes;
+    }
+  }
+  int64_t sum = 0;
+  for (const auto& entry : weights) sum += entry.second;
+  return sum;
+}
+
+}  // namespace opledger::core::detail

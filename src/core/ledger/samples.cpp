@@ -1,0 +1,223 @@
+// Selects and reduces; decides nothing about what is true.
+#include "core/ledger/samples.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/stats/summary.h"
+
+namespace opledger::core::detail {
+
+namespace {
+
+std::vector<double> graph_times(const Block& block) {
+  std::vector<double> times;
+  for (const Pass& pass : block.passes) times.push_back(static_cast<double>(pass.graph_ns));
+  return times;
+}
+
+// The baselines on both sides of a block stand for the machine's speed at that moment. Each is its block's
+// median, so that one disturbed pass does not shift every figure of the round.
+std::optional<double> adjacent_baseline(const std::vector<const Block*>& blocks, size_t place) {
+  const int group = blocks[place]->place.group;
+  std::vector<double> neighbours;
+  const auto take = [&](const Block& block) {
+    if (block.arm != "baseline" || block.place.group != group || block.passes.empty()) return false;
+    neighbours.push_back(*median_of(graph_times(block)));
+    return true;
+  };
+  for (size_t i = place; i-- > 0;) {
+    if (take(*blocks[i])) break;
+  }
+  for (size_t i = place + 1; i < blocks.size(); ++i) {
+    if (take(*blocks[i])) break;
+  }
+  return mean_of(neighbours);
+}
+
+void add_units(const WorkloadGraph& graph, SideSamples& samples) {
+  for (size_t g = 0; g < graph.graphs.size(); ++g) {
+    const int calls = graph.calls_of(static_cast<int>(g));
+    samples.unit_calls.insert(samples.unit_calls.end(), graph.graphs[g].units.size(), calls);
+  }
+}
+
+Status check_lengths(const SideSamples& samples, const Block& block) {
+  for (const auto* table : {&block.unit_ns, &block.copy_ns}) {
+    if (!table->has_value()) continue;
+    for (const std::vector<int64_t>& row : **table) {
+      if (samples.graph == nullptr || row.size() == samples.unit_calls.size()) continue;
+      return Error::bad_input(
+          fmt::format("record: block {} ({} of {}) has {} unit times, the graph of {} has {} units: the "
+                      "record is inconsistent",
+                      block.place.sequence, block.arm, side_name(block.place.side), row.size(),
+                      block.place.workload, samples.unit_calls.size()));
+    }
+  }
+  return {};
+}
+
+void add_baselines(SideSamples& samples) {
+  const auto graph = [](const Block& b, size_t p) { return static_cast<double>(b.passes[p].graph_ns); };
+  const auto wall = [](const Block& b, size_t p) { return static_cast<double>(b.passes[p].wall_ns); };
+  samples.graph_ms = medians_by_group(samples, "baseline", samples.ms_per_ns, graph);
+  samples.wall_ms = medians_by_group(samples, "baseline", samples.ms_per_ns, wall);
+  // The difference of the medians, not the median of the differences: so the ledger's lines add up.
+  samples.wall_minus_graph_ms = paired_difference(samples.wall_ms, samples.graph_ms);
+  for (const Block* block : samples.blocks_of("baseline"))
+    samples.baseline_passes += static_cast<int>(block->passes.size());
+}
+
+void add_prices(SideSamples& samples) {
+  const int64_t intervals = samples.calls_in(samples.mask_of_all());
+  if (intervals == 0) return;
+  samples.price_ns = medians_by_group(samples, "price", 1.0 / static_cast<double>(intervals),
+                                      [](const Block& b, size_t p) -> std::optional<double> {
+                                        if (!b.unit_ns) return std::nullopt;
+                                        double sum = 0;
+                                        for (const int64_t ns : (*b.unit_ns)[p])
+                                          sum += static_cast<double>(ns);
+                                        return sum;
+                                      });
+}
+
+void add_arms(const Record& record, const WorkloadFacts& workload, SideSamples& samples) {
+  for (const ArmsFacts& facts : record.arms) {
+    if (facts.side != samples.side || facts.workload != workload.id) continue;
+    for (const Arm& arm : facts.arms) {
+      const bool is_known = std::any_of(samples.arms.begin(), samples.arms.end(),
+                                        [&](const Arm& known) { return known.id == arm.id; });
+      if (!is_known && (arm.kind == "replay" || arm.kind == "stamped_replay")) samples.arms.push_back(arm);
+    }
+  }
+}
+
+template <typename Key>
+std::map<Key, double> medians_by(const SideSamples& samples, const std::string& arm, double scale,
+                                 const PassFigure& figure, Key (*key_of)(const BlockPlace&)) {
+  std::map<Key, std::vector<double>> figures;
+  for (const Block* block : samples.blocks_of(arm)) {
+    for (size_t pass = 0; pass < block->passes.size(); ++pass) {
+      if (const std::optional<double> value = figure(*block, pass))
+        figures[key_of(block->place)].push_back(*value);
+    }
+  }
+  std::map<Key, double> medians;
+  for (const auto& [key, values] : figures) medians[key] = *median_of(values) * scale;
+  return medians;
+}
+
+}  // namespace
+
+std::vector<const Block*> SideSamples::blocks_of(const std::string& arm) const {
+  std::vector<const Block*> found;
+  std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(found),
+               [&](const Block* block) { return block->arm == arm; });
+  return found;
+}
+
+int64_t SideSamples::calls_in(const UnitMask& mask) const {
+  int64_t calls = 0;
+  for (size_t u = 0; u < unit_calls.size(); ++u) calls += mask[u] ? unit_calls[u] : 0;
+  return calls;
+}
+
+UnitMask SideSamples::mask_of_scope(int scope) const {
+  UnitMask mask(unit_calls.size(), false);
+  for (size_t u = 0; u < mask.size(); ++u) mask[u] = unit_scope[u] == scope;
+  return mask;
+}
+
+UnitMask SideSamples::mask_of_all() const {
+  return UnitMask(unit_calls.size(), true);
+}
+
+std::optional<double> SideSamples::price_of(int group) const {
+  if (const auto own = price_ns.find(group); own != price_ns.end()) return own->second;
+  return median_of(values_of(price_ns));
+}
+
+Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
+                                    std::vector<int> unit_scope) {
+  SideSamples samples;
+  samples.side = side;
+  samples.unit_scope = std::move(unit_scope);
+  if (workload.kind == WorkloadKind::kDecode)
+    samples.ms_per_ns /= static_cast<double>(std::max<int64_t>(1, workload.tokens_per_pass));
+  if (const GraphFacts* facts = record.graph(side, workload.id)) {
+    samples.graph = &facts->graph;
+    add_units(facts->graph, samples);
+  }
+  for (const Block& block : record.blocks) {
+    if (block.place.side != side || block.place.workload != workload.id) continue;
+    if (const Status status = check_lengths(samples, block); !status) return status.error();
+    (block.is_verify ? samples.verify_blocks : samples.blocks).push_back(&block);
+  }
+  std::stable_sort(samples.blocks.begin(), samples.blocks.end(),
+                   [](const Block* x, const Block* y) { return x->place.sequence < y->place.sequence; });
+  for (size_t i = 0; i < samples.blocks.size(); ++i) {
+    if (samples.blocks[i]->arm == "baseline") continue;
+    if (const auto ns = adjacent_baseline(samples.blocks, i)) samples.adjacent_ns[samples.blocks[i]] = *ns;
+  }
+  add_baselines(samples);
+  add_prices(samples);
+  add_arms(record, workload, samples);
+  return samples;
+}
+
+GroupFigures medians_by_group(const SideSamples& samples, const std::string& arm, double scale,
+                              const PassFigure& figure) {
+  return medians_by<int>(samples, arm, scale, figure, [](const BlockPlace& place) { return place.group; });
+}
+
+RoundFigures medians_by_round(const SideSamples& samples, const std::string& arm, double scale,
+                              const PassFigure& figure) {
+  return medians_by<RoundKey>(samples, arm, scale, figure, [](const BlockPlace& place) {
+    return RoundKey{place.group, place.round};
+  });
+}
+
+std::optional<double> net_units_ns(const SideSamples& samples, const Block& block, size_t pass,
+                                   const UnitMask& mask) {
+  const std::optional<double> price = samples.price_of(block.place.group);
+  if (!block.unit_ns || !price) return std::nullopt;
+  const std::vector<int64_t>& times = (*block.unit_ns)[pass];
+  double sum = 0;
+  for (size_t u = 0; u < mask.size(); ++u) sum += mask[u] ? static_cast<double>(times[u]) : 0;
+  return sum - *price * static_cast<double>(samples.calls_in(mask));
+}
+
+Measured measured_of(const GroupFigures& figures) {
+  const std::optional<Estimate> estimate = mean_interval(values_of(figures));
+  if (!estimate) return {};
+  Measured measured{estimate->centre, std::nullopt};
+  if (estimate->interval) measured.ci_ms = {estimate->interval->low, estimate->interval->high};
+  return measured;
+}
+
+GroupFigures paired_difference(const GroupFigures& a, const GroupFigures& b) {
+  GroupFigures difference;
+  for (const auto& [group, value] : a) {
+    if (const auto other = b.find(group); other != b.end()) difference[group] = value - other->second;
+  }
+  return difference;
+}
+
+std::vector<double> values_of(const GroupFigures& figures) {
+  std::vector<double> values;
+  for (const auto& entry : figures) values.push_back(entry.second);
+  return values;
+}
+
+std::vector<double> values_of(const RoundFigures& figures) {
+  std::vector<double> values;
+  for (const auto& entry : figures) values.push_back(entry.second);
+  return values;
+}
+
+std::string figure_text(double centre, const std::optional<Interval>& interval) {
+  if (!interval) return fmt::format("{:.3g}", centre);
+  return fmt::format("{:.3g} [{:.3g}, {:.3g}]", centre, interval->low, interval->high);
+}
+
+}  // namespace opledger::core::detail

@@ -1,0 +1,80 @@
+// One side of one workload, its blocks in order and what every later step needs of them: baselines, the price
+// of a clock, units with their scopes. Internal to the analysis: no other folder includes this.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/ledger/ledger.h"
+#include "core/record/record.h"
+#include "core/stats/interval.h"
+
+namespace opledger::core::detail {
+
+/// One figure per launch group, in ms per pass (decode: per token).
+using GroupFigures = std::map<int, double>;
+
+/// A round of a launch group: (group, round).
+using RoundKey = std::pair<int, int>;
+using RoundFigures = std::map<RoundKey, double>;
+
+/// Picks units of the unit order.
+using UnitMask = std::vector<bool>;
+
+struct SideSamples {
+  Side side = Side::kA;
+  const WorkloadGraph* graph = nullptr;  ///< nullptr: the session ended before it was known
+  double ms_per_ns = 1e-6;               ///< decode: divided by the tokens of a pass
+  std::vector<const Block*> blocks;      ///< timed ones, by sequence
+  std::vector<const Block*> verify_blocks;
+  std::vector<int> unit_calls;  ///< executions per pass, in unit order
+  std::vector<int> unit_scope;  ///< in unit order; empty without a graph
+  std::map<const Block*, double> adjacent_ns;
+  std::map<int, double> price_ns;  ///< by group; the price of one clock interval
+  std::vector<Arm> arms;           ///< replay arms, each id once
+
+  GroupFigures wall_ms, graph_ms, wall_minus_graph_ms;
+  int baseline_passes = 0;
+
+  [[nodiscard]] std::vector<const Block*> blocks_of(const std::string& arm) const;
+  [[nodiscard]] int64_t calls_in(const UnitMask& mask) const;
+  [[nodiscard]] UnitMask mask_of_scope(int scope) const;
+  [[nodiscard]] UnitMask mask_of_all() const;
+  /// The group's price; where its price blocks are missing, the median of the other groups'. Empty without
+  /// any.
+  [[nodiscard]] std::optional<double> price_of(int group) const;
+};
+
+/// Bad input: a block whose arrays do not have one entry per unit of the graph.
+Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
+                                    std::vector<int> unit_scope);
+
+/// What a pass of a block is worth, in ns; empty when it cannot be said (that pass is then left out).
+using PassFigure = std::function<std::optional<double>(const Block&, size_t pass)>;
+
+/// Median over a group's passes of `figure` (ns), over all blocks of `arm`, times `scale`.
+GroupFigures medians_by_group(const SideSamples& samples, const std::string& arm, double scale,
+                              const PassFigure& figure);
+RoundFigures medians_by_round(const SideSamples& samples, const std::string& arm, double scale,
+                              const PassFigure& figure);
+
+/// Sum of the masked units of one stamped pass, one price taken off per executed unit, in ns.
+std::optional<double> net_units_ns(const SideSamples& samples, const Block& block, size_t pass,
+                                   const UnitMask& mask);
+
+/// Mean over groups, with its interval.
+Measured measured_of(const GroupFigures& figures);
+/// a - b, paired by group, over the groups that both have.
+GroupFigures paired_difference(const GroupFigures& a, const GroupFigures& b);
+std::vector<double> values_of(const GroupFigures& figures);
+std::vector<double> values_of(const RoundFigures& figures);
+
+/// "12.3 [11.9, 12.7]": for notes and check texts.
+std::string figure_text(double centre, const std::optional<Interval>& interval);
+
+}  // namespace opledger::core::detail
