@@ -35,6 +35,23 @@ std::vector<std::vector<size_t>> readers_of(const Graph& graph) {
   return readers;
 }
 
+/// Roles of the weights that a node reads, a bias under the role of its product.
+std::vector<std::string> own_roles(const Graph& graph, const Node& node) {
+  std::vector<std::string> roles;
+  for (const Tensor* weight : weights_of(graph, node)) {
+    std::string role = role_of(weight->name);
+    if (role.ends_with(".bias")) role.resize(role.size() - 5);
+    add_key(roles, role);
+  }
+  return roles;
+}
+
+/// Adds to the keys of node `to` those of `from`, when the two are of one category.
+void inherit_roles(Keys& keys, const Labels& labels, size_t from, size_t to) {
+  if (labels.categories[from] != labels.categories[to]) return;
+  for (const auto& key : keys[from]) add_key(keys[to], key);
+}
+
 /// Roles by weight; a node without one takes those of its sources in the same category (an activation between
 /// two products), else those of its readers in the same category (a norm before its weight), else its
 /// category.
@@ -42,32 +59,18 @@ Keys role_keys(const RuleSet& rules, const Graph& graph, const Labels& labels) {
   Keys keys(graph.nodes.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     if (graph.nodes[i].is_view) continue;
-    if (const auto fixed = rules.category_roles.find(labels.categories[i]);
-        fixed != rules.category_roles.end()) {
-      keys[i] = {fixed->second};
-      continue;
-    }
-    for (const Tensor* weight : weights_of(graph, graph.nodes[i])) {
-      std::string role = role_of(weight->name);
-      if (role.ends_with(".bias")) role.resize(role.size() - 5);
-      add_key(keys[i], role);
-    }
+    const auto fixed = rules.category_roles.find(labels.categories[i]);
+    keys[i] = fixed == rules.category_roles.end() ? own_roles(graph, graph.nodes[i])
+                                                  : std::vector<std::string>{fixed->second};
     if (!keys[i].empty()) continue;
     for (const Root& root : roots_of(graph, graph.nodes[i])) {
-      if (root.node < 0 || labels.categories[static_cast<size_t>(root.node)] != labels.categories[i])
-        continue;
-      for (const auto& key : keys[static_cast<size_t>(root.node)]) {
-        if (key != labels.categories[i]) add_key(keys[i], key);
-      }
+      if (root.node >= 0) inherit_roles(keys, labels, static_cast<size_t>(root.node), i);
     }
   }
   const auto readers = readers_of(graph);
   for (size_t i = keys.size(); i-- > 0;) {
     if (graph.nodes[i].is_view || !keys[i].empty()) continue;
-    for (const size_t reader : readers[i]) {
-      if (labels.categories[reader] != labels.categories[i]) continue;
-      for (const auto& key : keys[reader]) add_key(keys[i], key);
-    }
+    for (const size_t reader : readers[i]) inherit_roles(keys, labels, reader, i);
     if (keys[i].empty()) keys[i] = {labels.categories[i]};
   }
   return keys;
