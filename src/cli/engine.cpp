@@ -115,7 +115,7 @@ Result<int> add(const AddFlags& flags) {
                             [&progress](const std::string& line) { progress.say(line); });
   progress.close();
   if (!entry) return entry.error();
-  if (Status saved = registry->save(*entry); !saved) return saved.error();
+  if (Status registered = session::register_engine(*registry, *entry); !registered) return registered.error();
   fmt::print("engine {} is ready ({}, from {})\n", entry->name, entry->family, entry->source);
   return 0;
 }

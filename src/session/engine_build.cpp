@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 #include <system_error>
 
+#include "platform/clock.h"
 #include "session/build_command.h"
+#include "session/engine.h"
+#include "session/engine_spec.h"
 #include "session/engine_tree.h"
 
 namespace opledger::session {
@@ -142,6 +146,24 @@ Result<fs::path> library_folder_of(const EngineSource& source, const fs::path& f
   return build.folder;
 }
 
+Status check_answers(const EngineEntry& entry, const fs::path& log_folder) {
+  constexpr std::int64_t kStartLimitNs = 60'000'000'000;
+  const Result<EngineSpec> spec = parse_engine_spec(entry.name);
+  if (!spec) return spec.error();
+  const Result<EngineProgram> program = find_engine_program(*spec);
+  if (!program) return program.error();
+  const platform::SteadyClock clock;
+  const EngineContext context{&clock, -1, kStartLimitNs, log_folder.string()};
+  nlohmann::json reply;
+  Result<Engine> engine = Engine::start_initialized(*program, context, reply);
+  if (!engine) return engine.error();
+  const std::string family = reply.value(nlohmann::json::json_pointer("/engine/family"), std::string());
+  if (Status ended = engine->shutdown(); !ended) return ended;
+  if (family == entry.family) return {};
+  return Error::failure(fmt::format("engine {}: its adapter says family \"{}\", its tree is of \"{}\"",
+                                    entry.name, family, entry.family));
+}
+
 }  // namespace
 
 Result<EngineEntry> build_engine(const Registry& registry, const EngineSource& source,
@@ -175,6 +197,13 @@ Result<EngineEntry> build_engine(const Registry& registry, const EngineSource& s
     entry.libraries.push_back(std::move(facts).value());
   }
   return entry;
+}
+
+Status register_engine(const Registry& registry, const EngineEntry& entry) {
+  if (Status saved = registry.save(entry); !saved) return saved;
+  const Status answers = check_answers(entry, registry.folder_of(entry.name));
+  if (!answers) registry.forget(entry.name);
+  return answers;
 }
 
 Result<std::vector<std::string>> split_cmake_options(const std::string& text) {

@@ -29,6 +29,10 @@ using Progress = std::function<void(const std::string&)>;
 Result<EngineEntry> build_engine(const Registry& registry, const EngineSource& source,
                                  const std::filesystem::path& adapters, const Progress& say);
 
+/// Registers a built engine and starts it once: it must answer `initialize`, and name the family that its
+/// tree is of. An engine that does not is not left registered.
+Status register_engine(const Registry& registry, const EngineEntry& entry);
+
 /// Splits `-DA=1 "-DB=x y"` as a shell would. An Error for words that are no -D option and for an open quote.
 Result<std::vector<std::string>> split_cmake_options(const std::string& text);
 

@@ -207,6 +207,11 @@ Status Registry::save(const EngineEntry& entry) const {
   return write_whole(folder_of(entry.name) / "engine.json", to_json(entry).dump(2) + "\n");
 }
 
+void Registry::forget(std::string_view name) const {
+  std::error_code ignored;
+  fs::remove(folder_of(name) / "engine.json", ignored);
+}
+
 Status Registry::remove(std::string_view name) const {
   if (!is_engine_name(name)) return Error::bad_input(fmt::format("{} is no engine name", name));
   std::error_code failed;

@@ -61,6 +61,8 @@ class Registry {
   [[nodiscard]] Result<EngineEntry> find(std::string_view name) const;
   /// Writes `engine.json`, whole or not at all.
   [[nodiscard]] Status save(const EngineEntry& entry) const;
+  /// Removes `engine.json` alone, so that a later `save` finds the builds again.
+  void forget(std::string_view name) const;
   /// Removes the engine's folder with its builds. Sources and libraries elsewhere are left alone.
   [[nodiscard]] Status remove(std::string_view name) const;
 
