@@ -51,6 +51,27 @@ bool is_read_from_cache(const Arm& arm, std::optional<int64_t> knee_bytes, int64
   return all > 0 && 2 * near > all;
 }
 
+bool reads_weights(const Graph& graph, const Unit& unit) {
+  return std::any_of(unit.nodes.begin(), unit.nodes.end(), [&](int node) {
+    const std::vector<int>& sources = graph.nodes[static_cast<size_t>(node)].src;
+    return std::any_of(sources.begin(), sources.end(), [&](int source) {
+      return source < 0 && graph.tensors[static_cast<size_t>(-1 - source)].kind == TensorKind::kWeight;
+    });
+  });
+}
+
+// Units without weights read the same either way: only a unit that has some can fall back.
+int count_fallen_back(const SideSamples& samples, const Arm& arm) {
+  if (samples.graph == nullptr) return 0;
+  int count = 0;
+  for (const ArmUnit& unit : arm.units) {
+    if (unit.weights == unit.asked_weights || !unit_index(*samples.graph, unit.unit)) continue;
+    const Graph& graph = samples.graph->graphs[static_cast<size_t>(unit.unit.graph)];
+    if (reads_weights(graph, graph.units[static_cast<size_t>(unit.unit.unit)])) ++count;
+  }
+  return count;
+}
+
 std::string weights_in_id(const std::string& id) {
   const size_t last = id.rfind(':');
   const size_t before = last == std::string::npos || last == 0 ? std::string::npos : id.rfind(':', last - 1);
@@ -180,9 +201,7 @@ ReplayFigures figures_of(const SideSamples& samples, const Arm& named_by, const 
   out.copies = std::max(1, named_by.copies.value_or(1));
   out.covered = covered_units(samples, named_by, scope);
   out.refused_units = static_cast<int>(named_by.refused.size());
-  out.fallen_back_units =
-      static_cast<int>(std::count_if(named_by.units.begin(), named_by.units.end(),
-                                     [&](const ArmUnit& u) { return u.weights != out.weights; }));
+  out.fallen_back_units = count_fallen_back(samples, named_by);
   out.is_warm =
       samples.graph != nullptr && is_read_from_cache(named_by, knee_bytes, pass_weight_bytes(*samples.graph));
   if (plain != nullptr) {

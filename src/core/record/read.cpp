@@ -247,16 +247,22 @@ Arm read_arm(const Json& asked) {
   if (find(asked, "copies") != nullptr) arm.copies = small_integer(asked, "copies");
   if (find(asked, "units") == nullptr) return arm;
   for (const Json& unit : list(asked, "units")) {
-    arm.units.push_back({unit_name(unit, "unit"), text_or(unit, "weights", "same"), 0, std::nullopt});
+    const std::string weights = text_or(unit, "weights", "same");
+    arm.units.push_back({unit_name(unit, "unit"), weights, weights, 0, std::nullopt});
   }
   return arm;
 }
 
 void read_prepared(const Json& prepared, Arm& arm) {
   if (find(prepared, "units") != nullptr && !list(prepared, "units").empty()) {
+    std::map<UnitName, std::string> asked;
+    for (const ArmUnit& unit : arm.units) asked[unit.unit] = unit.asked_weights;
     arm.units.clear();
     for (const Json& unit : list(prepared, "units")) {
-      arm.units.push_back({unit_name(unit, "unit"), text_or(unit, "weights", "same"),
+      const UnitName name = unit_name(unit, "unit");
+      const std::string given = text_or(unit, "weights", "same");
+      const auto wanted = asked.find(name);
+      arm.units.push_back({name, given, wanted == asked.end() ? given : wanted->second,
                            maybe_integer(unit, "read_bytes").value_or(0),
                            maybe_integer(unit, "reuse_distance_bytes")});
     }

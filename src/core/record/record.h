@@ -111,7 +111,8 @@ struct UnitName {
 /// uses of what the copy reads; empty when the engine cannot say.
 struct ArmUnit {
   UnitName unit;
-  std::string weights;
+  std::string weights;        ///< given
+  std::string asked_weights;  ///< asked for
   int64_t read_bytes = 0;
   std::optional<int64_t> reuse_distance_bytes;
 };

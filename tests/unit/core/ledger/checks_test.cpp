@@ -1,0 +1,260 @@
+// Each check against a planted session in which it must hold, and one in which it must not.
+#include <algorithm>
+#include <gtest/gtest.h>
+
+#include "synthetic_record.h"
+
+namespace opledger::core {
+namespace {
+
+using testing::analysed;
+using testing::PlantedReplay;
+using testing::PlantedSession;
+using testing::two_engines;
+
+// The first check of that name and engine whose text begins with `start`.
+Check check_named(const WorkloadLedger& ledger, const std::string& name, const std::string& engine,
+                  const std::string& start = "") {
+  for (const Check& check : ledger.checks) {
+    if (check.name == name && check.engine == engine && check.text.compare(0, start.size(), start) == 0)
+      return check;
+  }
+  ADD_FAILURE() << "no check " << name << " of " << engine << " " << start;
+  return {};
+}
+
+PlantedReplay dense_replay() {
+  return {"dense_proj", {0, 2}};
+}
+
+TEST(Checks, AllHoldInAnHonestSessionExceptThoseThatCannotRun) {
+  PlantedSession session = two_engines();
+  session.replays = {dense_replay(), {"attention", {1}}, {"norm", {3}}};
+  for (const Check& check : analysed(session).checks) {
+    const bool cannot_run = check.name == "complete" || check.name == "linear" || check.name == "same work" ||
+                            check.name == "busy";
+    EXPECT_EQ(check.status, cannot_run ? CheckStatus::kNotRun : CheckStatus::kHeld)
+        << check.name << ": " << check.text;
+    EXPECT_FALSE(check.text.empty());
+  }
+}
+
+TEST(Checks, ClosesIsTheSumOfTheStampsOverTheBaseline) {
+  const WorkloadLedger ledger = analysed(two_engines());
+  // (1364 - 4) / 1364 by hand: what lies in no unit is missing.
+  EXPECT_NEAR(*check_named(ledger, "closes", "a").value, 0.9970674486803519, 1e-9);
+  PlantedSession open = two_engines();
+  open.a.rest_ns = 60000000;
+  EXPECT_EQ(check_named(analysed(open), "closes", "a").status, CheckStatus::kFailed);
+  EXPECT_EQ(check_named(analysed(open), "closes", "b").status, CheckStatus::kHeld);
+}
+
+TEST(Checks, ClosesDidNotRunWithoutThreeLaunchGroups) {
+  PlantedSession session = two_engines();
+  session.groups = 2;
+  EXPECT_EQ(check_named(analysed(session), "closes", "a").status, CheckStatus::kNotRun);
+}
+
+TEST(Checks, ADoubledPriceOpensTheClosure) {
+  PlantedSession session = two_engines();
+  session.b.price_ns = 2000000;
+  session.b.price_error_ns = 2000000;
+  // (328 - 8) / 329: four intervals, 2 ms too much off each.
+  const Check check = check_named(analysed(session), "closes", "b");
+  EXPECT_NEAR(*check.value, (328.0 - 8.0) / 329.0, 1e-3);
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+}
+
+TEST(Checks, StampedPassesMustAddUpToTheNanosecond) {
+  std::string text = two_engines().text();
+  const size_t stamp = text.find("\"arm\":\"stamp\"");
+  const size_t head = text.find("\"head_ns\":[", stamp) + 11;
+  text.insert(head, "1");
+  const auto record = parse_record(text, "sum.json");
+  ASSERT_TRUE(record) << record.error().message;
+  const auto ledger = analyse_scoped(*record, testing::planted_scoping(2), {});
+  ASSERT_TRUE(ledger);
+  const Check check = check_named(ledger->workloads.at(0), "closes", "a");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NE(check.text.find("in 1 of"), std::string::npos) << check.text;
+}
+
+TEST(Checks, IdenticalFailsOnADigestAStateOrUnverifiedArms) {
+  PlantedSession session = two_engines();
+  EXPECT_EQ(check_named(analysed(session), "identical", "a").status, CheckStatus::kHeld);
+  session.bad_digest_arm = "stamp";
+  const Check digest = check_named(analysed(session), "identical", "a");
+  EXPECT_EQ(digest.status, CheckStatus::kFailed);
+  EXPECT_NE(digest.text.find("other logits than the baseline in stamp"), std::string::npos) << digest.text;
+  session.bad_digest_arm.clear();
+  session.bad_state_arm = "empty";
+  const Check state = check_named(analysed(session), "identical", "a");
+  EXPECT_EQ(state.status, CheckStatus::kFailed);
+  EXPECT_NE(state.text.find("other KV or state bytes than the baseline in empty"), std::string::npos)
+      << state.text;
+  EXPECT_EQ(check_named(analysed(session), "identical", "b").status, CheckStatus::kHeld);
+  session.bad_state_arm.clear();
+  session.has_verify = false;
+  EXPECT_EQ(check_named(analysed(session), "identical", "a").status, CheckStatus::kNotRun);
+}
+
+TEST(Checks, ClocksAgreeWhenTheIncrementIsTheCopyLessWhatItSavesItsOriginal) {
+  PlantedSession session = two_engines();
+  // c = 0.99 o, o' = 0.9 o, the neighbour gains 5 ms: increment 1188 - 120 + 5 = 1073 for o = 1200.
+  PlantedReplay replay = dense_replay();
+  replay.copy_ppm = 990000;
+  replay.beside_ppm = 900000;
+  replay.neighbour_ns = 5000000;
+  session.replays = {replay};
+  const WorkloadLedger ledger = analysed(session);
+  const Row& dense = ledger.rows.at(0);
+  ASSERT_TRUE(dense.replay_a && dense.replay_a->cost.ms);
+  EXPECT_NEAR(*dense.replay_a->cost.ms, 1073.0, 1e-3);
+  EXPECT_NEAR(*dense.replay_a->copy_ms, 1188.0, 1e-3);
+  EXPECT_NEAR(*dense.replay_a->original_ms, 1080.0, 1e-3);
+  EXPECT_EQ(dense.replay_a->copies, 1);
+  const Check check = check_named(ledger, "clocks agree", "a", "dense_proj");
+  EXPECT_EQ(check.status, CheckStatus::kHeld) << check.text;
+  EXPECT_NEAR(*check.value, 0.0, 1e-3);
+  EXPECT_NEAR(*check.limit, 60.0, 1e-3);
+  ASSERT_FALSE(dense.notes.empty());
+  EXPECT_NE(dense.notes.back().find("the row takes the stamps"), std::string::npos);
+}
+
+TEST(Checks, ClocksDisagreeWhenTheIncrementLies) {
+  PlantedSession session = two_engines();
+  PlantedReplay replay = dense_replay();
+  replay.error_ns = -90000000;
+  session.replays = {replay};
+  const Check check = check_named(analysed(session), "clocks agree", "a", "dense_proj");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NEAR(*check.value, 90.0, 1e-3);
+  EXPECT_NE(check.text.find("allowed 60"), std::string::npos) << check.text;
+}
+
+TEST(Checks, CopiesThatDoNothingDisagree) {
+  PlantedSession session = two_engines();
+  PlantedReplay replay = dense_replay();
+  replay.copy_ppm = 0;
+  session.replays = {replay, {"norm", {3}, "sibling", 16, 0}};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kFailed);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "norm").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, ACopyUnlikeItsOriginalNeedsABracket) {
+  PlantedSession session = two_engines();
+  PlantedReplay near = dense_replay();
+  near.copy_ppm = 880000;
+  session.replays = {near};
+  EXPECT_EQ(check_named(analysed(session), "clocks agree", "a", "dense_proj").status, CheckStatus::kFailed);
+  PlantedReplay far = dense_replay();
+  far.weights = "shadow";
+  far.copy_ppm = 1100000;
+  session.replays = {near, far};
+  EXPECT_EQ(check_named(analysed(session), "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
+  far.copy_ppm = 900000;
+  session.replays = {near, far};
+  EXPECT_EQ(check_named(analysed(session), "clocks agree", "a", "dense_proj").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, AWarmReplayIsKnownFromItsBytes) {
+  PlantedSession session = two_engines();
+  PlantedReplay replay = dense_replay();
+  replay.copy_ppm = 700000;
+  replay.reuse_distance_bytes = 10000000;  // the knee is 40 MB, the weights 80 MB
+  session.replays = {replay};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
+  EXPECT_NE(ledger.rows.at(0).notes.at(0).find("warm"), std::string::npos);
+}
+
+TEST(Checks, RowsNotReplayedSaySoAndAreNeverHeld) {
+  PlantedSession session = two_engines();
+  session.replays = {dense_replay()};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "b", "attention").status, CheckStatus::kNotRun);
+  Ledger whole;
+  whole.workloads = {ledger};
+  EXPECT_FALSE(whole.every_check_held());
+}
+
+TEST(Checks, TwoRoundsOfOneGroupResolveNothing) {
+  PlantedSession session = two_engines();
+  session.replays = {dense_replay()};
+  session.groups = 1;
+  const Check check = check_named(analysed(session), "clocks agree", "a", "dense_proj");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NE(check.text.find("unresolved"), std::string::npos);
+}
+
+TEST(Checks, LinearNeedsOneTwoAndFourCopies) {
+  PlantedSession session = two_engines();
+  for (const int copies : {1, 2, 4}) {
+    PlantedReplay replay = dense_replay();
+    replay.copies = copies;
+    session.replays.push_back(replay);
+  }
+  EXPECT_EQ(check_named(analysed(session), "linear", "a").status, CheckStatus::kHeld);
+  // Every pass with copies costs 50 ms more, however many: the constant is 50 of 1364 ms.
+  for (PlantedReplay& replay : session.replays) replay.error_ns = 50000000;
+  const Check check = check_named(analysed(session), "linear", "a");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NEAR(*check.value, 50.0 / 1364.0, 1e-3);
+}
+
+TEST(Checks, AReplayThatMakesThePassFasterIsNegative) {
+  PlantedSession session = two_engines();
+  PlantedReplay replay{"norm", {3}};
+  replay.error_ns = -40000000;
+  session.replays = {replay};
+  const Check check = check_named(analysed(session), "no negative", "a");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NE(check.text.find("norm"), std::string::npos);
+}
+
+TEST(Checks, GapClosesWithinATenthOfTheGap) {
+  PlantedSession session = two_engines();
+  EXPECT_EQ(check_named(analysed(session), "gap closes", "").status, CheckStatus::kHeld);
+  session.a.rest_ns = 200000000;
+  const Check check = check_named(analysed(session), "gap closes", "");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NEAR(*check.value, 199.0, 1e-3);
+}
+
+TEST(Checks, SameAnswerComparesTheLogits) {
+  PlantedSession session = two_engines();
+  EXPECT_EQ(check_named(analysed(session), "same answer", "").status, CheckStatus::kHeld);
+  session.top1 = 0.5;
+  EXPECT_EQ(check_named(analysed(session), "same answer", "").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, QuietSeesWaitingThreadsAndLaunchesApart) {
+  PlantedSession session = two_engines();
+  session.b.run_delay_ns = 5000000;  // of 100 ms a block
+  session.a.group_ppm = {0, 80000, 0};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_NEAR(*check_named(ledger, "quiet", "b", "threads waited").value, 0.05, 1e-9);
+  EXPECT_EQ(check_named(ledger, "quiet", "b", "threads waited").status, CheckStatus::kFailed);
+  EXPECT_EQ(check_named(ledger, "quiet", "a", "threads waited").status, CheckStatus::kHeld);
+  EXPECT_EQ(check_named(ledger, "quiet", "a", "launches").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, WhatDiffersComesFromTheFacts) {
+  PlantedSession session = two_engines();
+  session.a.isa = {"AVX2", "AVX512F"};
+  session.a.flash_attention = "0";
+  const Record record = session.record();
+  const auto ledger = analyse_scoped(record, testing::planted_scoping(2), {});
+  ASSERT_TRUE(ledger);
+  const auto& differs = ledger->differs;
+  EXPECT_NE(std::find(differs.begin(), differs.end(), "flag fa: llama 0, ik 1"), differs.end());
+  EXPECT_NE(
+      std::find(differs.begin(), differs.end(), "instruction set: llama is built for AVX512F, ik is not"),
+      differs.end());
+  EXPECT_NE(std::find(differs.begin(), differs.end(), "engine: llama is llama.cpp 1, ik is ik_llama.cpp 2"),
+            differs.end());
+}
+
+}  // namespace
+}  // namespace opledger::core
