@@ -42,6 +42,9 @@ std::filesystem::path resolved(const std::filesystem::path& path) {
 }
 
 Status check_destination(const std::filesystem::path& path) {
+  if (!path.has_filename()) {
+    return Error::bad_input(fmt::format("\"{}\" names no file; give the name of a file", path.string()));
+  }
   std::error_code failed;
   const std::filesystem::file_status status = std::filesystem::status(path, failed);
   if (std::filesystem::is_directory(status)) {

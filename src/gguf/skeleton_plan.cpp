@@ -19,6 +19,7 @@ constexpr int kMaxLayers = 512;   // both engines' limit
 constexpr int kMinVocab = 256;
 constexpr int kMaxVocab = 1 << 20;
 constexpr int kDefaultExperts = 64;
+constexpr int kFullAttentionInterval = 4;  // qwen35moe: every fourth layer
 
 // Feed-forward parts write into the residual stream at full strength up to this many layers and weaker
 // beyond, so that the stream of a deep skeleton is no larger than that of a shallow one.
@@ -191,7 +192,6 @@ void Planner::plan_qwen3moe() {
 constexpr int64_t kHybridWidth = 2048, kHybridHeads = 16, kHybridKvHeads = 2, kHybridHead = 256,
                   kHybridExpert = 512;
 constexpr int64_t kKeyHeads = 16, kValueHeads = 32, kState = 128, kConvolution = 4;
-constexpr int kFullAttentionInterval = 4;
 constexpr int64_t kValueWidth = kValueHeads * kState;
 constexpr int64_t kMixedWidth = 2 * kKeyHeads * kState + kValueWidth;
 
@@ -317,7 +317,9 @@ Status check_range(std::string_view flag, int value, int low, int high) {
 }
 
 Status check_spec(const SkeletonSpec& spec) {
-  if (Status s = check_range("--layers", spec.layers, 1, kMaxLayers); !s) return s;
+  // Without a layer of full attention both engines abort in their first pass.
+  const int least_layers = spec.architecture == Architecture::kQwen35Moe ? kFullAttentionInterval : 1;
+  if (Status s = check_range("--layers", spec.layers, least_layers, kMaxLayers); !s) return s;
   if (spec.vocab_tokens) {
     if (Status s = check_range("--vocab", *spec.vocab_tokens, kMinVocab, kMaxVocab); !s) return s;
   }
@@ -332,8 +334,8 @@ Status check_spec(const SkeletonSpec& spec) {
   }
   if (!spec.experts) return {};
   // With as many experts as are used nothing is chosen, so no popularity can be.
-  const int least = spec.routing.zipf_exponent ? 2 * kExpertsUsed : kMinExperts;
-  return check_range("--experts", *spec.experts, least, kMaxExperts);
+  const int least_experts = spec.routing.zipf_exponent ? 2 * kExpertsUsed : kMinExperts;
+  return check_range("--experts", *spec.experts, least_experts, kMaxExperts);
 }
 
 }  // namespace
