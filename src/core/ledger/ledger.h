@@ -62,6 +62,7 @@ struct WorkloadSide {
 struct WorkloadLedger {
   std::string name;
   int tokens = 0;
+  bool is_per_token = false;  ///< decode: figures are per token. Not part of the published JSON
   WorkloadSide a, b;
   Measured gap;
   Measured graph_gap;

@@ -228,6 +228,7 @@ WorkloadLedger ledger_of(const PairSamples& pair) {
   WorkloadLedger ledger;
   ledger.name = pair.workload->id;
   ledger.tokens = static_cast<int>(pair.workload->tokens_per_pass);
+  ledger.is_per_token = pair.workload->kind == WorkloadKind::kDecode;
   ledger.a = workload_side(pair, Side::kA);
   ledger.b = workload_side(pair, Side::kB);
   std::optional<Estimate> ratio;

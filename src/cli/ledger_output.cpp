@@ -1,0 +1,75 @@
+#include "cli/ledger_output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <unistd.h>
+
+#include "cli/bench_flags.h"
+#include "core/ledger/analyse.h"
+#include "core/record/read.h"
+
+namespace opledger::cli {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+Error cannot_write(const std::string& path) {
+  return Error::bad_input(
+      fmt::format("--json {}: cannot be written ({}): name another file", path, std::strerror(errno)));
+}
+
+Result<core::RulesByFamily> rules_of(const core::Record& record) {
+  core::RulesByFamily rules;
+  for (const core::EngineFacts& engine : record.engines) {
+    Result<std::shared_ptr<const core::RuleSet>> own = rules_of_family(engine.family);
+    if (!own) return own.error();
+    rules[engine.family] = *own;
+  }
+  return rules;
+}
+
+}  // namespace
+
+Status check_output(const LedgerOutput& output) {
+  if (output.json_path.empty() || output.json_path == "-") return {};
+  const bool was_there = std::filesystem::exists(output.json_path);
+  // For appending: what an earlier run left must survive a run that fails.
+  const File file(std::fopen(output.json_path.c_str(), "ab"));
+  if (!file) return cannot_write(output.json_path);
+  std::error_code ignored;
+  if (!was_there) std::filesystem::remove(output.json_path, ignored);
+  return {};
+}
+
+Result<int> print_ledger(std::string_view record_text, std::string_view record_name,
+                         const LedgerOutput& output) {
+  const Result<core::Record> record = core::parse_record(record_text, record_name);
+  if (!record) return record.error();
+  const Result<core::RulesByFamily> rules = rules_of(*record);
+  if (!rules) return rules.error();
+  const Result<core::Ledger> ledger = core::analyse(*record, *rules);
+  if (!ledger) return ledger.error();
+  const bool is_json_only = output.json_path == "-";
+  if (!output.json_path.empty() && !is_json_only) {
+    if (Status status =
+            write_output("--json", output.json_path, report::render(*ledger, report::Format::kJson, {}));
+        !status)
+      return status.error();
+  }
+  const report::Format format = is_json_only ? report::Format::kJson : output.format;
+  const bool has_colour = report::wants_colour(::isatty(STDOUT_FILENO) == 1, std::getenv("NO_COLOR"));
+  const std::string text = report::render(*ledger, format, {has_colour});
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  return core::exit_code_of(*ledger);
+}
+
+}  // namespace opledger::cli

@@ -1,0 +1,90 @@
+// The closing sentence. It claims no more than the verdict and the rows called real.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+
+#include "report/numbers.h"
+#include "report/report.h"
+
+namespace opledger::report {
+
+namespace {
+
+using core::Check;
+using core::CheckStatus;
+using core::Row;
+using core::WorkloadLedger;
+
+// Below this share of the gap one row is not the whole answer, and the second is named too.
+constexpr double kOneRowIsEnough = 0.6;
+constexpr double kWorthNaming = 0.1;
+
+// Rows that pull the way the total does, the largest first.
+std::vector<const Row*> rows_that_carry(const WorkloadLedger& w) {
+  std::vector<const Row*> rows;
+  for (const Row& row : w.rows) {
+    if (row.is_real && row.share_of_gap && *row.share_of_gap > 0) rows.push_back(&row);
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row* x, const Row* y) { return *x->share_of_gap > *y->share_of_gap; });
+  return rows;
+}
+
+std::string where_it_lives(const WorkloadLedger& w) {
+  const std::vector<const Row*> rows = rows_that_carry(w);
+  const double outside = w.wall_minus_graph_gap.ms && w.gap.ms ? *w.wall_minus_graph_gap.ms / *w.gap.ms : 0;
+  if (outside > 0.5) return fmt::format("{:.0f}% of the gap lies outside the graph", 100 * outside);
+  if (rows.empty()) return "no row by itself exceeds the noise";
+  std::string text = fmt::format("{} holds {:.0f}% of the gap", rows[0]->scope, 100 * *rows[0]->share_of_gap);
+  if (*rows[0]->share_of_gap < kOneRowIsEnough && rows.size() > 1 && *rows[1]->share_of_gap > kWorthNaming)
+    text += fmt::format(", {} {:.0f}%", rows[1]->scope, 100 * *rows[1]->share_of_gap);
+  return text;
+}
+
+std::string why_not_told(const WorkloadLedger& w) {
+  if (!w.gap.ms) return "both engines were not measured";
+  if (!w.gap.ci_ms)
+    return fmt::format("the gap of {} ms has no interval below three launch groups",
+                       signed_ms_text(*w.gap.ms));
+  const bool is_in_noise = w.noise_floor_ms && std::abs(*w.gap.ms) <= *w.noise_floor_ms;
+  if (is_in_noise)
+    return fmt::format("the gap of {} ms does not exceed the {} ms by which launches of one engine differ",
+                       signed_ms_text(*w.gap.ms), ms_text(*w.noise_floor_ms));
+  return fmt::format("the gap of {} ms may be zero: {}", signed_ms_text(*w.gap.ms),
+                     interval_text(w.gap.ci_ms));
+}
+
+std::string failed_checks(const WorkloadLedger& w) {
+  std::set<std::string> names;
+  for (const Check& check : w.checks) {
+    if (check.status == CheckStatus::kFailed) names.insert(check.name);
+  }
+  return names.empty() ? "" : fmt::format(" Failed checks: {}.", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string headline(const WorkloadLedger& w) {
+  const std::string failed = failed_checks(w);
+  if (w.verdict == "same" && w.ratio_ci)
+    return fmt::format("{} and {} are equally fast at {} (time ratio {:.3f} [{:.3f}, {:.3f}]).{}", w.a.engine,
+                       w.b.engine, w.name, *w.ratio, (*w.ratio_ci)[0], (*w.ratio_ci)[1], failed);
+  const bool is_told = (w.verdict == "slower" || w.verdict == "faster") && w.ratio && w.gap.ms;
+  if (!is_told)
+    return fmt::format("Nothing can be told about {} at {}: {}.{}", w.a.engine, w.name, why_not_told(w),
+                       failed);
+  const double factor = std::max(*w.ratio, 1 / *w.ratio);
+  return fmt::format("{} is {:.{}f}x {} than {} at {} ({} ms{}): {}.{}", w.a.engine, factor,
+                     factor < 1.1 ? 3 : 2, w.verdict, w.b.engine, w.name, signed_ms_text(*w.gap.ms),
+                     w.is_per_token ? " a token" : "", where_it_lives(w), failed);
+}
+
+std::string headline(const core::Ledger& ledger) {
+  if (ledger.workloads.empty()) return "Nothing can be told: the record holds no workload.";
+  std::vector<std::string> sentences;
+  for (const WorkloadLedger& workload : ledger.workloads) sentences.push_back(headline(workload));
+  return fmt::format("{}", fmt::join(sentences, "\n"));
+}
+
+}  // namespace opledger::report
