@@ -67,7 +67,6 @@ struct Work {
 struct UnitWork {
   std::map<std::string, Work> by_key;
   Work total;
-  std::set<std::string> keys_of_one_node;  ///< keys of nodes that do several keys' work: never minor
 };
 
 /// What swallowing happened, for one pair of keys: the worst case is worth a note, not every unit.
@@ -84,10 +83,8 @@ UnitWork work_of(const Graph& graph, const Unit& unit, const NodeKeys& keys) {
     if (graph.nodes[i].is_view) continue;
     const Node& node = graph.nodes[i];
     const Work own{node.read_bytes + node.write_bytes, node.flop};
-    // A node with several keys counts fully under each: nothing says how its work divides, and it is
-    // excluded from the minor shares below.
+    // A node with several keys counts fully under each: nothing says how its work divides.
     for (const auto& key : keys.keys[i]) work.by_key[key] += own;
-    if (keys.keys[i].size() > 1) work.keys_of_one_node.insert(keys.keys[i].begin(), keys.keys[i].end());
     work.total += own;
   }
   return work;
@@ -144,7 +141,7 @@ class Scoper {
     for (const auto& [other, part] : work.by_key) {
       if (other == dominant->first) continue;
       const double share_ratio = total > 0 ? static_cast<double>(amount(part)) / total : 1.0;
-      if (share_ratio < kMinorShareRatio && !work.keys_of_one_node.contains(other)) {
+      if (share_ratio < kMinorShareRatio) {
         Swallowed& swallowed = swallowed_[{dominant->first, other}];
         ++swallowed.units;
         swallowed.largest_share_ratio = std::max(swallowed.largest_share_ratio, share_ratio);

@@ -53,13 +53,13 @@ class TinyGraph {
     b.writer("SET_ROWS", {k, tokens, cache}, Lasting::kKv);
     const int flash = b.node("FLASH_ATTN_EXT",
                              {b.view(q_, {4, rows, 2, 1}), b.view(cache, {4, cells, 1, 1}), cache}, "fa-0");
-    b.work(0, 2 * 2 * (4 + 4) * rows * cells);                 // 2 heads of 4 and 4: 32 for each row and cell
+    b.work(0, int64_t{2} * 2 * (4 + 4) * rows * cells);        // 2 heads of 4 and 4: 32 for each row and cell
     const int wo = product("attn_output", flash, 8, 8, rows);  // 128
     const int gate = product("ffn_gate", wo, 8, 16, output_rows);                                // 256
     const int up = product("ffn_up", wo, 8, 16, output_rows);                                    // 256
     const int down = product("ffn_down", b.node("GLU:SWIGLU", {gate, up}), 16, 8, output_rows);  // 256
     b.node("MUL_MAT", {weight("output.weight"), down}, "result_output", {32, output_rows, 1, 1});
-    b.work(0, 2 * 8 * 32 * output_rows);  // 512 a row
+    b.work(0, int64_t{2} * 8 * 32 * output_rows);  // 512 a row
     b.single_units();
   }
 
@@ -126,6 +126,15 @@ TEST(Completeness, FailsWhenOneOfTheCallsIsHidden) {
   expect_problem(judge(graph), "layer 0: attention of 4 rows x heads, expected 8");
 }
 
+TEST(Completeness, AllowsDroppedRowsInTheLastLayerOnly) {
+  // With a second layer in the metadata, the graph's one layer is no longer the last.
+  ModelFacts facts = tiny_model();
+  facts.metadata["llama.block_count"] = 2.0;
+  const Completeness result = judge(test::one_call(TinyGraph().b.graph), facts);
+  expect_problem(result, "layer 0: ffn_gate meets 1 rows, expected 4");
+  expect_problem(result, "layer 1: attn_q meets 0 rows, expected 4");
+}
+
 TEST(Completeness, FailsWhenANodeIsInNoUnit) {
   TinyGraph tiny;
   tiny.b.graph.units.pop_back();
@@ -167,15 +176,15 @@ TEST(Completeness, ExplainsWeightsThatTheEngineMerged) {
   GraphBuilder b;
   b.graph = tiny.b.graph;
   // The engine's one product for q, k and v: 8 x 16, 4 rows; the three of the file leave the graph.
-  for (int i = 0; i < 3; ++i) {
-    Node& node = b.graph.nodes.at(static_cast<size_t>(tiny.q() + i));
+  for (size_t i = 0; i < 3; ++i) {
+    Node& node = b.graph.nodes.at(static_cast<size_t>(tiny.q()) + i);
     node.src = {x};
     node.op = "SCALE";
     node.flop = 0;
   }
   const int merged = b.weight("blk.0.attn_qkv.weight", {8, 16, 1, 1}, 512);
   b.node("MUL_MAT", {merged, x}, "qkv", {16, kTokens, 1, 1});
-  b.work(0, 2 * 8 * 16 * kTokens);
+  b.work(0, int64_t{2} * 8 * 16 * kTokens);
   b.unit({static_cast<int>(b.graph.nodes.size()) - 1});
   const Completeness result = judge(test::one_call(b.graph));
   EXPECT_TRUE(result.complete) << joined(result);

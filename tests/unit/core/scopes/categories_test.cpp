@@ -1,6 +1,7 @@
 // Categories by the shipped rules. Graphs are written by hand after what the engines' model builders emit;
 // expected categories come from what each op computes there.
 #include <gtest/gtest.h>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -214,27 +215,24 @@ LinearLayer add_linear_layer(GraphBuilder& b) {
   return n;
 }
 
+void expect_all(const Sorted& sorted, std::initializer_list<int> nodes, const std::string& category,
+                const std::string& stage) {
+  for (const int node : nodes) {
+    EXPECT_EQ(sorted[node], category) << node;
+    EXPECT_EQ(sorted.stage(node), stage) << node;
+  }
+}
+
 TEST(Categories, KeepALinearAttentionLayerTogetherAsAStage) {
   GraphBuilder b;
   const LinearLayer n = add_linear_layer(b);
   const Sorted sorted("llama.cpp", b.graph);
-  for (const int node : {n.conv, n.silu, n.l2, n.decay, n.delta, n.norm, n.gated}) {
-    EXPECT_EQ(sorted[node], "linear_attention") << node;
-    EXPECT_EQ(sorted.stage(node), "linear_attention") << node;
-  }
-  for (const int node : {n.read_state, n.concat}) {
-    EXPECT_EQ(sorted[node], "copy_transpose") << node;
-    EXPECT_EQ(sorted.stage(node), "linear_attention") << node;
-  }
-  for (const int node : {n.conv_write, n.state_write}) {
-    EXPECT_EQ(sorted[node], "state_write") << node;
-    EXPECT_EQ(sorted.stage(node), "linear_attention") << node;
-  }
-  for (const int node : {n.qkv, n.beta, n.out}) {
-    EXPECT_EQ(sorted[node], "dense_proj") << node;
-    EXPECT_EQ(sorted.stage(node), "") << node;
-  }
-  EXPECT_EQ(sorted[n.after], "elementwise");
+  expect_all(sorted, {n.conv, n.silu, n.l2, n.decay, n.delta, n.norm, n.gated}, "linear_attention",
+             "linear_attention");
+  expect_all(sorted, {n.read_state, n.concat}, "copy_transpose", "linear_attention");
+  expect_all(sorted, {n.conv_write, n.state_write}, "state_write", "linear_attention");
+  expect_all(sorted, {n.qkv, n.beta, n.out}, "dense_proj", "");
+  expect_all(sorted, {n.after}, "elementwise", "");
 }
 
 TEST(Categories, SeeNoLinearLayerWhereAFusedQkvIsNotClosed) {
