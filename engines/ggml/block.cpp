@@ -1,0 +1,295 @@
+#include "engines/ggml/block.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+namespace opledger::ggml {
+namespace {
+
+using Json = nlohmann::json;
+
+Result<ArmKind> kind_of(const std::string& name) {
+  static const std::map<std::string, ArmKind> kinds{{"baseline", ArmKind::kBaseline},
+                                                    {"unhooked", ArmKind::kUnhooked},
+                                                    {"empty", ArmKind::kEmpty},
+                                                    {"price", ArmKind::kPrice},
+                                                    {"stamp", ArmKind::kStamp},
+                                                    {"replay", ArmKind::kReplay},
+                                                    {"stamped_replay", ArmKind::kStampedReplay}};
+  const auto found = kinds.find(name);
+  if (found == kinds.end())
+    return Error::bad_input("arm kind " + name + " is not one that this engine offers");
+  return found->second;
+}
+
+Result<WeightChoice> weights_of(const std::string& name) {
+  if (name == "same") return WeightChoice::kSame;
+  if (name == "sibling") return WeightChoice::kSibling;
+  if (name == "shadow") return WeightChoice::kShadow;
+  return Error::bad_input("weights " + name + ": accepted are same, sibling and shadow");
+}
+
+const char* name_of(WeightChoice weights) {
+  switch (weights) {
+    case WeightChoice::kSibling:
+      return "sibling";
+    case WeightChoice::kShadow:
+      return "shadow";
+    case WeightChoice::kSame:
+      break;
+  }
+  return "same";
+}
+
+Result<UnitReplay> parse_replay(const Workload& workload, const Json& request, int& graph) {
+  graph = request.at("unit").at(0).get<int>();
+  UnitReplay replay;
+  replay.unit = request.at("unit").at(1).get<int>();
+  replay.copies = request.value("copies", 1);
+  replay.stride = request.value("stride", 1);
+  const bool graph_exists = graph >= 0 && graph < static_cast<int>(workload.graphs.size());
+  if (!graph_exists || replay.unit < 0 ||
+      replay.unit >= static_cast<int>(workload.graphs[static_cast<size_t>(graph)]->units.size())) {
+    return Error::bad_input("unit " + request.at("unit").dump() + " does not exist in workload " +
+                            workload.id);
+  }
+  if (replay.copies < 1 || replay.copies > 64) return Error::bad_input("copies must be between 1 and 64");
+  const Result<WeightChoice> weights = weights_of(request.value("weights", "same"));
+  if (!weights) return weights.error();
+  replay.weights = *weights;
+  return replay;
+}
+
+/// Bytes that a unit reads in one execution.
+int64_t read_bytes_of(const GraphModel& model, const UnitNodes& unit) {
+  int64_t bytes = 0;
+  for (int node : unit.nodes) bytes += model.nodes[static_cast<size_t>(node)].read_bytes;
+  return bytes;
+}
+
+/// Unit of the graph that reads the weight; -1 when none does.
+int reader_of(const GraphModel& model, const ggml_tensor* weight) {
+  for (size_t u = 0; u < model.units.size(); ++u) {
+    for (int node : model.units[u].nodes) {
+      for (int source : model.nodes[static_cast<size_t>(node)].sources) {
+        if (source < 0 && model.leaves[static_cast<size_t>(-1 - source)].tensor == weight)
+          return static_cast<int>(u);
+      }
+    }
+  }
+  return -1;
+}
+
+/// Bytes that one execution of the graph reads between the last use of what a copy reads and the copy: how
+/// far away in the caches the copy finds its weights. A shadow's last use is one execution ago, as an
+/// original's is.
+Json reuse_distance_bytes(const GraphModel& model, const UnitReplay& replay,
+                          const std::vector<const ggml_tensor*>& weights_read, WeightChoice weights) {
+  std::vector<int64_t> start{0};
+  for (const UnitNodes& unit : model.units) start.push_back(start.back() + read_bytes_of(model, unit));
+  const int64_t whole = start.back();
+  // From the second copy on, the same weights have just been read.
+  if (weights == WeightChoice::kSame) return replay.copies > 1 ? Json(0) : Json(whole);
+  if (weights == WeightChoice::kShadow) return whole;
+  int64_t nearest = whole;
+  for (const ggml_tensor* weight : weights_read) {
+    const int reader = reader_of(model, weight);
+    if (reader < 0) return nullptr;
+    const int64_t since = start[static_cast<size_t>(replay.unit)] - start[static_cast<size_t>(reader) + 1];
+    nearest = std::min(nearest, since >= 0 ? since : since + whole);
+  }
+  return nearest;
+}
+
+struct ThreadUse {
+  int64_t cpu_ns = 0, run_delay_ns = 0;
+};
+
+/// Per thread of this process, since it started. Empty where the kernel does not say.
+std::map<std::string, ThreadUse> thread_use() {
+  std::map<std::string, ThreadUse> all;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+    std::ifstream file(entry.path() / "schedstat");
+    ThreadUse use;
+    if (file >> use.cpu_ns >> use.run_delay_ns) all[entry.path().filename()] = use;
+  }
+  return all;
+}
+
+Json thread_use_between(const std::map<std::string, ThreadUse>& before,
+                        const std::map<std::string, ThreadUse>& after) {
+  Json threads = Json::array();
+  for (const auto& [thread, use] : after) {
+    const auto earlier = before.find(thread);
+    const ThreadUse start = earlier == before.end() ? ThreadUse{} : earlier->second;
+    if (use.cpu_ns == start.cpu_ns) continue;
+    threads.push_back(
+        {{"cpu_ns", use.cpu_ns - start.cpu_ns}, {"run_delay_ns", use.run_delay_ns - start.run_delay_ns}});
+  }
+  return threads;
+}
+
+/// A block while it is being measured.
+class BlockJson {
+ public:
+  BlockJson(const std::string& workload, const std::string& arm, bool verify) {
+    block_ = {
+        {"workload", workload},     {"arm", arm},         {"verify", verify},       {"passes", Json::array()},
+        {"digests", Json::array()}, {"logits", "ok"},     {"unit_ns", nullptr},     {"head_ns", nullptr},
+        {"tail_ns", nullptr},       {"copy_ns", nullptr}, {"state_digest", nullptr}};
+    threads_ = thread_use();
+    getrusage(RUSAGE_SELF, &usage_);
+    block_["started_ns"] = now_ns();
+  }
+
+  void add(const PassTimes& pass, ArmKind kind) {
+    size_t digest = 0;
+    while (digest < digests_.size() && digests_[digest] != pass.digests) ++digest;
+    if (digest == digests_.size()) digests_.push_back(pass.digests);
+    block_["passes"].push_back({{"wall_ns", pass.wall_ns},
+                                {"graph_ns", pass.graph_ns < 0 ? Json(nullptr) : Json(pass.graph_ns)},
+                                {"instrument_ns", pass.instrument_ns},
+                                {"digest", digest}});
+    if (!pass.logits_are_finite) block_["logits"] = "not_finite";
+    if (pass.logits_are_constant && block_["logits"] == "ok") block_["logits"] = "constant";
+    if (pass.unit_ns.empty()) return;
+    append("unit_ns", pass.unit_ns);
+    append("head_ns", pass.head_ns);
+    append("tail_ns", pass.tail_ns);
+    if (kind == ArmKind::kStampedReplay) append("copy_ns", pass.copy_ns);
+  }
+
+  void set_state_digest(const std::string& digest) { block_["state_digest"] = digest; }
+
+  Json finish() {
+    block_["ended_ns"] = now_ns();
+    rusage after{};
+    getrusage(RUSAGE_SELF, &after);
+    block_["voluntary_switches"] = after.ru_nvcsw - usage_.ru_nvcsw;
+    block_["involuntary_switches"] = after.ru_nivcsw - usage_.ru_nivcsw;
+    block_["threads"] = thread_use_between(threads_, thread_use());
+    block_["digests"] = digests_;
+    return std::move(block_);
+  }
+
+ private:
+  template <typename T>
+  void append(const char* key, const T& value) {
+    if (block_[key].is_null()) block_[key] = Json::array();
+    block_[key].push_back(value);
+  }
+
+  Json block_;
+  std::vector<std::vector<std::string>> digests_;
+  std::map<std::string, ThreadUse> threads_;
+  rusage usage_{};
+};
+
+int64_t number_of(const gguf_context* file, const std::string& key, int64_t otherwise) {
+  const auto id = gguf_find_key(file, key.c_str());
+  if (id < 0) return otherwise;
+  switch (gguf_get_kv_type(file, id)) {
+    case GGUF_TYPE_UINT32:
+      return gguf_get_val_u32(file, id);
+    case GGUF_TYPE_INT32:
+      return gguf_get_val_i32(file, id);
+    case GGUF_TYPE_UINT64:
+      return static_cast<int64_t>(gguf_get_val_u64(file, id));
+    default:
+      return otherwise;
+  }
+}
+
+}  // namespace
+
+Result<ArmRequest> parse_arm(const Workload& workload, const Json& request) {
+  ArmRequest arm;
+  arm.id = request.at("id").get<std::string>();
+  const Result<ArmKind> kind = kind_of(request.at("kind").get<std::string>());
+  if (!kind) return kind.error();
+  arm.kind = *kind;
+  arm.replays.resize(workload.graphs.size());
+  const bool is_replay = arm.kind == ArmKind::kReplay || arm.kind == ArmKind::kStampedReplay;
+  if (!is_replay) return arm;
+  for (const Json& entry : request.at("units")) {
+    int graph = 0;
+    const Result<UnitReplay> replay = parse_replay(workload, entry, graph);
+    if (!replay) return replay.error();
+    arm.replays[static_cast<size_t>(graph)].push_back(*replay);
+  }
+  return arm;
+}
+
+Json prepared_json(const Workload& workload, const Arm& arm,
+                   const std::vector<std::vector<UnitReplay>>& replays, size_t shadow_bytes) {
+  Json units = Json::array();
+  size_t scratch_bytes = 0;
+  for (size_t g = 0; g < arm.graphs.size(); ++g) {
+    const ArmGraph& graph = *arm.graphs[g];
+    const GraphModel& model = *workload.graphs[g];
+    scratch_bytes = std::max(scratch_bytes, graph.scratch_bytes());
+    for (size_t i = 0; i < replays[g].size(); ++i) {
+      const UnitReplay& replay = replays[g][i];
+      const WeightChoice weights = graph.weights_used()[i];
+      units.push_back(
+          {{"unit", {g, replay.unit}},
+           {"weights", name_of(weights)},
+           {"read_bytes", read_bytes_of(model, model.units[static_cast<size_t>(replay.unit)])},
+           {"reuse_distance_bytes", reuse_distance_bytes(model, replay, graph.weights_read()[i], weights)}});
+    }
+  }
+  return {{"id", arm.id},
+          {"units", units},
+          {"refused", Json::array()},
+          {"scratch_bytes", scratch_bytes},
+          {"shadow_bytes", shadow_bytes}};
+}
+
+Result<Json> measure_block(Runner& runner, Workload& workload, Arm& arm, int passes, bool verify) {
+  BlockJson block(workload.id, arm.id, verify);
+  if (verify) {
+    const Result<std::string> digest = runner.verify(workload, arm);
+    if (!digest) return digest.error();
+    block.set_state_digest(*digest);
+    return block.finish();
+  }
+  for (int i = 0; i < passes; ++i) {
+    const Result<PassTimes> pass = runner.run_pass(workload, arm);
+    if (!pass) return pass.error();
+    block.add(*pass, arm.kind);
+  }
+  return block.finish();
+}
+
+std::optional<int64_t> estimate_memory_bytes(const std::string& model_path, int context_tokens,
+                                             const std::map<std::string, std::string>& flags) {
+  gguf_context* file = gguf_init_from_file(model_path.c_str(), {/*no_alloc=*/true, /*ctx=*/nullptr});
+  if (file == nullptr) return std::nullopt;
+  std::string architecture;
+  if (const auto id = gguf_find_key(file, "general.architecture"); id >= 0) {
+    architecture = gguf_get_val_str(file, id);
+  }
+  const auto number = [&](const char* key, int64_t otherwise) {
+    return number_of(file, architecture + "." + key, otherwise);
+  };
+  const int64_t layers = number("block_count", 0);
+  const int64_t heads = number("attention.head_count", 0);
+  const int64_t kv_heads = number("attention.head_count_kv", heads);
+  const int64_t head_width = heads > 0 ? number("embedding_length", 0) / heads : 0;
+  const int64_t width =
+      number("attention.key_length", head_width) + number("attention.value_length", head_width);
+  gguf_free(file);
+  if (layers <= 0 || kv_heads <= 0 || width <= 0) return std::nullopt;
+  // 16-bit cells, unless the flags say something wider.
+  const auto key_type = flags.find("ctk");
+  const int64_t cell_bytes = key_type != flags.end() && key_type->second == "f32" ? 4 : 2;
+  struct stat info {};
+  stat(model_path.c_str(), &info);
+  return (info.st_size + layers * kv_heads * width * cell_bytes * context_tokens) * 5 / 4;
+}
+
+}  // namespace opledger::ggml

@@ -1,0 +1,365 @@
+#include "engines/ggml/runner.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "engines/ggml/backend_hook.h"
+#include "engines/ggml/node_cost.h"
+#include "engines/ggml/probe.h"
+
+namespace opledger::ggml {
+namespace {
+
+std::string hex_of(XXH128_hash_t hash) {
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+/// Half of the memory that is available now: what a probe's private outputs may take.
+size_t probe_memory_limit() {
+  const long pages = sysconf(_SC_AVPHYS_PAGES);
+  return pages <= 0 ? size_t{1} << 30
+                    : static_cast<size_t>(pages) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
+}
+
+bool has_fault(const char* name) {
+  const char* fault = std::getenv("OPLEDGER_GGML_FAULT");
+  return fault != nullptr && std::strcmp(fault, name) == 0;
+}
+
+/// For tests: the second graph call of a pass goes unreported.
+bool is_hidden_call(size_t call) {
+  return call == 1 && has_fault("hide_call");
+}
+
+struct IdsReader {
+  const ggml_tensor* ids;
+  std::vector<int64_t>* distinct;
+};
+
+void count_distinct_ids(ggml_tensor*, const ggml_tensor*, int thread, int, void* userdata) {
+  if (thread != 0) return;
+  const auto* reader = static_cast<const IdsReader*>(userdata);
+  std::set<int32_t> seen;
+  for (int64_t row = 0; row < reader->ids->ne[1]; ++row) {
+    for (int64_t i = 0; i < reader->ids->ne[0]; ++i) {
+      const char* at = static_cast<const char*>(reader->ids->data) +
+                       static_cast<size_t>(row) * reader->ids->nb[1] +
+                       static_cast<size_t>(i) * reader->ids->nb[0];
+      seen.insert(*reinterpret_cast<const int32_t*>(at));
+    }
+  }
+  reader->distinct->push_back(static_cast<int64_t>(seen.size()));
+}
+
+}  // namespace
+
+Runner::Runner(Engine& engine) : engine_(engine) {
+  set_graph_handler([this](ggml_backend_t backend, ggml_cgraph* graph) { return on_graph(backend, graph); });
+}
+
+Runner::~Runner() {
+  set_graph_handler({});
+}
+
+ggml_status Runner::on_graph(ggml_backend_t backend, ggml_cgraph* graph) {
+  backend_ = backend;
+  switch (mode_) {
+    case Mode::kDescribe:
+      return describe_call(backend, graph);
+    case Mode::kRouting:
+      return observe_routing(backend, graph);
+    case Mode::kMeasure:
+      return measure_call(backend, graph);
+    case Mode::kPassThrough:
+      break;
+  }
+  return execute(backend, graph);
+}
+
+ggml_status Runner::describe_call(ggml_backend_t backend, ggml_cgraph* graph) {
+  if (is_hidden_call(call_++)) return execute(backend, graph);
+  const std::string signature = signature_of(graph);
+  for (size_t i = 0; i < workload_->graphs.size(); ++i) {
+    if (workload_->graphs[i]->signature == signature) {
+      workload_->calls.push_back(static_cast<int>(i));
+      return execute(backend, graph);
+    }
+  }
+  auto model = std::make_unique<GraphModel>(describe_graph(backend, graph, engine_.weight_names()));
+  if (known_units_ != nullptr) {
+    const auto known = known_units_->find(signature);
+    if (known == known_units_->end()) {
+      problem_ = "the graph differs from the one that was probed (signature " + signature + ")";
+    } else {
+      set_units(*model, known->second);
+    }
+  } else if (probe_) {
+    const ProbeResult probe = probe_graph(backend, graph, *model, probe_memory_limit());
+    workload_->probe_ran = probe.ran;
+    workload_->probe_reason = probe.reason;
+    for (size_t i = 0; i < probe.was_written.size(); ++i) model->nodes[i].was_written = probe.was_written[i];
+    if (!has_fault("split_units")) set_units(*model, probe.groups);
+  }
+  weights_.add(*model);
+  workload_->calls.push_back(static_cast<int>(workload_->graphs.size()));
+  workload_->graphs.push_back(std::move(model));
+  return execute(backend, graph);
+}
+
+ggml_status Runner::observe_routing(ggml_backend_t backend, ggml_cgraph* graph) {
+  if (is_hidden_call(call_++)) return execute(backend, graph);
+  const size_t call = call_ - (has_fault("hide_call") && call_ > 1 ? 2 : 1);
+  if (call >= workload_->calls.size()) return execute(backend, graph);
+  const int g = workload_->calls[call];
+  const GraphModel& model = *workload_->graphs[static_cast<size_t>(g)];
+  std::vector<std::unique_ptr<IdsReader>> readers;
+  const auto nodes = static_cast<size_t>(graph->n_nodes);
+  GraphBuilder builder(2 * nodes, nodes);
+  int next = 0;
+  const auto append_until = [&](int end) {
+    for (; next < end; ++next) builder.append(graph->nodes[next], use_count_of(graph, graph->nodes[next]));
+  };
+  for (const UnitNodes& unit : model.units) {
+    append_until(unit.nodes.front());
+    for (int node : unit.nodes) {
+      const int slot = model.nodes[static_cast<size_t>(node)].expert_ids;
+      if (slot < 0) continue;
+      readers.push_back(
+          std::make_unique<IdsReader>(IdsReader{graph->nodes[node]->src[slot], &distinct_[{g, node}]}));
+      builder.append(builder.custom_node(count_distinct_ids, readers.back().get()), 1);
+    }
+    append_until(unit.nodes.back() + 1);
+  }
+  append_until(graph->n_nodes);
+  return execute(backend, builder.finish(graph));
+}
+
+ggml_status Runner::measure_call(ggml_backend_t backend, ggml_cgraph* graph) {
+  const int64_t entered_ns = now_ns();
+  size_t call = call_++;
+  if (has_fault("hide_call")) {
+    if (call == 1) return execute(backend, graph);
+    if (call > 1) --call;
+  }
+  const bool is_known = call < workload_->calls.size();
+  const int g = is_known ? workload_->calls[call] : 0;
+  if (!is_known || graph->n_nodes != workload_->graphs[static_cast<size_t>(g)]->node_count()) {
+    problem_ = "graph call " + std::to_string(call) + " of the pass is not the one that was described";
+    return execute(backend, graph);
+  }
+  ArmGraph* arm_graph = arm_->graphs.empty() ? nullptr : arm_->graphs[static_cast<size_t>(g)].get();
+  ggml_cgraph* to_run = arm_graph == nullptr ? graph : arm_graph->patch(graph, scratch_);
+  const int64_t start_ns = now_ns();
+  const ggml_status status = execute(backend, to_run);
+  const int64_t end_ns = now_ns();
+  times_->graph_ns += end_ns - start_ns;
+  if (arm_graph != nullptr && arm_graph->has_clocks()) {
+    const GraphModel& model = *workload_->graphs[static_cast<size_t>(g)];
+    UnitTimes times;
+    times.unit_ns.resize(model.units.size());
+    times.copy_ns.resize(model.units.size());
+    arm_graph->read_clocks(times);
+    const size_t first = workload_->first_unit_of(g);
+    for (size_t u = 0; u < model.units.size(); ++u) {
+      times_->unit_ns[first + u] += times.unit_ns[u];
+      times_->copy_ns[first + u] += times.copy_ns[u];
+    }
+    times_->head_ns += times.first_ns - start_ns;
+    times_->tail_ns += end_ns - times.last_ns;
+  }
+  times_->instrument_ns += (start_ns - entered_ns) + (now_ns() - end_ns);
+  return status;
+}
+
+Status Runner::decode_prompt(const Workload& workload) {
+  mode_ = Mode::kPassThrough;
+  if (workload.prompt.empty()) return {};
+  return engine_.decode(workload.prompt, 0);
+}
+
+Status Runner::decode_tokens(const Workload& workload, const std::function<void(int row)>& after_decode) {
+  call_ = 0;
+  decode_ns_ = 0;
+  const size_t steps = workload.is_decode ? workload.tokens.size() : 1;
+  for (size_t step = 0; step < steps; ++step) {
+    const auto all = std::span<const llama_token>(workload.tokens);
+    const auto tokens = workload.is_decode ? all.subspan(step, 1) : all;
+    const int position = static_cast<int>(workload.prompt.size() + (workload.is_decode ? step : 0));
+    const int64_t start_ns = now_ns();
+    const Status status = engine_.decode(tokens, position);
+    decode_ns_ += now_ns() - start_ns;
+    if (!status) return status;
+    if (!problem_.empty()) return Error::failure(problem_);
+    if (after_decode) after_decode(static_cast<int>(step));
+  }
+  return {};
+}
+
+Status Runner::describe(Workload& workload, bool probe, const KnownUnits* known_units) {
+  workload_ = &workload;
+  probe_ = probe;
+  known_units_ = known_units;
+  problem_.clear();
+  active_ = nullptr;
+  engine_.clear();
+  if (Status status = decode_prompt(workload); !status) return status;
+  mode_ = Mode::kDescribe;
+  Status status = decode_tokens(workload, {});
+  mode_ = Mode::kPassThrough;
+  if (!status) return status;
+
+  if (Status activated = activate(workload); !activated) return activated;
+  distinct_.clear();
+  if (Status back = put_back(workload); !back) return back;
+  mode_ = Mode::kRouting;
+  status = decode_tokens(workload, {});
+  mode_ = Mode::kPassThrough;
+  if (status) finish_routing(workload);
+  return status;
+}
+
+void Runner::finish_routing(Workload& workload) {
+  for (const auto& [place, distinct] : distinct_) {
+    const auto& [g, n] = place;
+    NodeFacts& facts = workload.graphs[static_cast<size_t>(g)]->nodes[static_cast<size_t>(n)];
+    RoutedNode routed;
+    routed.graph = g;
+    routed.node = n;
+    routed.distinct = distinct;
+    int64_t most_possible = 0, sum = 0;
+    for (int64_t d : distinct) sum += d;
+    for (int source : facts.sources) {
+      if (source >= 0) continue;
+      const Leaf& leaf = workload.graphs[static_cast<size_t>(g)]->leaves[static_cast<size_t>(-1 - source)];
+      if (leaf.kind != LeafKind::kWeight || leaf.tensor->ne[2] <= 1) continue;
+      routed.layer = role_of(leaf.tensor->name).layer;
+      routed.experts = leaf.tensor->ne[2];
+      most_possible += payload_bytes(leaf.tensor) / leaf.tensor->ne[2];
+    }
+    routed.used = facts.routed_used;
+    routed.tokens = facts.routed_tokens;
+    // The description counted the most that the routing could select; what it did select is known now.
+    const int64_t assumed = std::min(routed.used * routed.tokens, routed.experts);
+    const int64_t mean = sum / static_cast<int64_t>(distinct.size());
+    facts.read_bytes += (mean - assumed) * most_possible;
+    workload.routing.push_back(std::move(routed));
+  }
+}
+
+Status Runner::activate(Workload& workload) {
+  if (active_ == &workload) return {};
+  active_ = nullptr;
+  const std::vector<Leaf> memory = workload.lasting_memory();
+  for (const Leaf& leaf : memory) std::memset(leaf.tensor->data, 0, ggml_nbytes(leaf.tensor));
+  engine_.clear();
+  snapshot_.clear();
+  if (workload.is_decode) {
+    if (Status status = decode_prompt(workload); !status) return status;
+    const int positions = static_cast<int>(workload.prompt.size());
+    if (Status status = engine_.remember(positions, workload.has_recurrent_state()); !status) return status;
+    for (const Leaf& leaf : memory) {
+      const char* data = static_cast<const char*>(leaf.tensor->data);
+      snapshot_.emplace_back(data, data + ggml_nbytes(leaf.tensor));
+    }
+  }
+  active_ = &workload;
+  return {};
+}
+
+Status Runner::put_back(const Workload& workload) {
+  if (workload.is_decode) return engine_.restore();
+  engine_.clear();
+  return {};
+}
+
+Result<PassTimes> Runner::run_pass(Workload& workload, Arm& arm) {
+  if (Status status = put_back(workload); !status) return status.error();
+  PassTimes times;
+  workload_ = &workload;
+  arm_ = &arm;
+  times_ = &times;
+  problem_.clear();
+  const bool has_clocks = !arm.graphs.empty() && arm.kind != ArmKind::kEmpty && arm.kind != ArmKind::kReplay;
+  if (has_clocks) {
+    times.unit_ns.assign(workload.unit_count(), 0);
+    times.copy_ns.assign(workload.unit_count(), 0);
+  }
+  times.graph_ns = 0;
+  const auto vocab = static_cast<size_t>(engine_.vocab_tokens());
+  attach_backend_hook(arm.kind != ArmKind::kUnhooked);
+  mode_ = Mode::kMeasure;
+  const Status status = decode_tokens(workload, [&](int) {
+    const float* logits = engine_.logits(0);
+    times.digests.push_back(hex_of(XXH3_128bits(logits, vocab * sizeof(float))));
+    bool is_constant = true;
+    for (size_t i = 0; i < vocab; ++i) {
+      if (!std::isfinite(logits[i])) times.logits_are_finite = false;
+      is_constant = is_constant && logits[i] == logits[0];
+    }
+    times.logits_are_constant = times.logits_are_constant || is_constant;
+  });
+  mode_ = Mode::kPassThrough;
+  attach_backend_hook(true);
+  times_ = nullptr;
+  if (!status) return status.error();
+  if (arm.kind == ArmKind::kUnhooked) times.graph_ns = -1;
+  times.wall_ns = decode_ns_ - times.instrument_ns;
+  return times;
+}
+
+Result<std::string> Runner::verify(Workload& workload, Arm& arm) {
+  const std::vector<Leaf> memory = workload.lasting_memory();
+  if (Status status = put_back(workload); !status) return status.error();
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const ggml_tensor* tensor = memory[i].tensor;
+    if (!workload.is_decode) {
+      std::memset(tensor->data, 0, ggml_nbytes(tensor));
+    } else if (memory[i].kind == LeafKind::kKv) {
+      // The recurrent state was put back by the engine itself, just now.
+      std::memcpy(tensor->data, snapshot_[i].data(), snapshot_[i].size());
+    }
+  }
+  PassTimes times;
+  workload_ = &workload;
+  arm_ = &arm;
+  times_ = &times;
+  times.unit_ns.assign(workload.unit_count(), 0);
+  times.copy_ns.assign(workload.unit_count(), 0);
+  problem_.clear();
+  mode_ = Mode::kMeasure;
+  const Status status = decode_tokens(workload, {});
+  mode_ = Mode::kPassThrough;
+  times_ = nullptr;
+  if (!status) return status.error();
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_128bits_reset(state);
+  for (const Leaf& leaf : memory) XXH3_128bits_update(state, leaf.tensor->data, ggml_nbytes(leaf.tensor));
+  const std::string digest = hex_of(XXH3_128bits_digest(state));
+  XXH3_freeState(state);
+  return digest;
+}
+
+Status Runner::prepare(Workload& workload, Arm& arm, const std::vector<std::vector<UnitReplay>>& replays) {
+  arm.graphs.clear();
+  if (arm.kind == ArmKind::kBaseline || arm.kind == ArmKind::kUnhooked) return {};
+  const size_t shadow_limit = probe_memory_limit() / 2;  // a quarter of the available memory
+  size_t scratch_bytes = 0;
+  for (size_t g = 0; g < workload.graphs.size(); ++g) {
+    arm.graphs.push_back(std::make_unique<ArmGraph>(*workload.graphs[g], arm.kind, replays[g], weights_,
+                                                    shadow_limit, Faults::from_environment()));
+    scratch_bytes = std::max(scratch_bytes, arm.graphs.back()->scratch_bytes());
+  }
+  if (backend_ == nullptr || !scratch_.reserve(backend_, scratch_bytes)) {
+    return Error::environment("no memory for " + std::to_string(scratch_bytes) + " bytes of scratch");
+  }
+  return {};
+}
+
+}  // namespace opledger::ggml

@@ -1,0 +1,82 @@
+// Runs passes of a workload inside the engine and times them; finds out once what a pass consists of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engines/ggml/engine.h"
+#include "engines/ggml/workload.h"
+
+namespace opledger::ggml {
+
+struct PassTimes {
+  int64_t wall_ns = 0;        ///< net of instrument_ns
+  int64_t graph_ns = -1;      ///< -1: not known (the hook was not there)
+  int64_t instrument_ns = 0;  ///< patching graphs and reading clocks
+  int64_t head_ns = 0, tail_ns = 0;
+  std::vector<int64_t> unit_ns, copy_ns;  ///< empty when the arm has no clocks
+  std::vector<std::string> digests;       ///< one per output row, 32 hex digits
+  bool logits_are_finite = true, logits_are_constant = false;
+};
+
+/// Units found by an earlier probe, by graph signature.
+using KnownUnits = std::map<std::string, std::vector<UnitNodes>>;
+
+class Runner {
+ public:
+  explicit Runner(Engine& engine);
+  ~Runner();
+
+  /// Runs the workload once to learn its calls, graphs, units and routing. `probe`: look for units;
+  /// `known_units` (may be null): use these instead, refused when a signature is missing.
+  Status describe(Workload& workload, bool probe, const KnownUnits* known_units);
+
+  /// Makes lasting memory what a pass of this workload starts from.
+  Status activate(Workload& workload);
+  /// One pass. The workload must be active.
+  Result<PassTimes> run_pass(Workload& workload, Arm& arm);
+  /// One untimed pass over zeroed lasting memory; digest of all of it afterwards.
+  Result<std::string> verify(Workload& workload, Arm& arm);
+
+  /// Builds an arm's graphs; scratch grows as needed.
+  Status prepare(Workload& workload, Arm& arm, const std::vector<std::vector<UnitReplay>>& replays);
+  [[nodiscard]] WeightBank& weights() { return weights_; }
+  void forget_activation() { active_ = nullptr; }
+
+ private:
+  struct Pass;  ///< what the graph handler fills during one pass
+  ggml_status on_graph(ggml_backend_t backend, ggml_cgraph* graph);
+  ggml_status describe_call(ggml_backend_t backend, ggml_cgraph* graph);
+  ggml_status observe_routing(ggml_backend_t backend, ggml_cgraph* graph);
+  ggml_status measure_call(ggml_backend_t backend, ggml_cgraph* graph);
+  Status decode_prompt(const Workload& workload);
+  /// The timed part: decodes the workload's tokens with on_graph in the given mode.
+  Status decode_tokens(const Workload& workload, const std::function<void(int row)>& after_decode);
+  Status put_back(const Workload& workload);
+  void finish_routing(Workload& workload);
+
+  enum class Mode { kPassThrough, kDescribe, kRouting, kMeasure };
+  Engine& engine_;
+  Mode mode_ = Mode::kPassThrough;
+  Workload* workload_ = nullptr;  ///< of the pass that runs
+  Arm* arm_ = nullptr;
+  PassTimes* times_ = nullptr;
+  size_t call_ = 0;
+  int64_t decode_ns_ = 0;
+  bool probe_ = false;
+  const KnownUnits* known_units_ = nullptr;
+  std::string problem_;  ///< why a graph call could not be handled
+  ggml_backend_t backend_ = nullptr;
+
+  Workload* active_ = nullptr;
+  std::vector<std::vector<char>> snapshot_;  ///< lasting memory after the active workload's prompt
+  WeightBank weights_;
+  Scratch scratch_;
+  std::map<std::pair<int, int>, std::vector<int64_t>> distinct_;  ///< (graph, node) -> per call
+};
+
+}  // namespace opledger::ggml

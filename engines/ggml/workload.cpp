@@ -1,0 +1,41 @@
+#include "engines/ggml/workload.h"
+
+#include <algorithm>
+#include <set>
+
+namespace opledger::ggml {
+
+bool Workload::has_recurrent_state() const {
+  for (const auto& graph : graphs) {
+    for (const Leaf& leaf : graph->leaves) {
+      if (leaf.kind == LeafKind::kState) return true;
+    }
+  }
+  return false;
+}
+
+size_t Workload::unit_count() const {
+  return first_unit_of(static_cast<int>(graphs.size()));
+}
+
+size_t Workload::first_unit_of(int graph) const {
+  size_t count = 0;
+  for (int g = 0; g < graph; ++g) count += graphs[static_cast<size_t>(g)]->units.size();
+  return count;
+}
+
+std::vector<Leaf> Workload::lasting_memory() const {
+  std::set<const ggml_tensor*> seen;
+  std::vector<Leaf> memory;
+  for (LeafKind kind : {LeafKind::kKv, LeafKind::kState}) {
+    for (const auto& graph : graphs) {
+      for (const Leaf& leaf : graph->leaves) {
+        const bool owns_memory = leaf.tensor->view_src == nullptr;
+        if (leaf.kind == kind && owns_memory && seen.insert(leaf.tensor).second) memory.push_back(leaf);
+      }
+    }
+  }
+  return memory;
+}
+
+}  // namespace opledger::ggml
