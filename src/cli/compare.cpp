@@ -1,0 +1,140 @@
+// `opledger compare`: measures two engines against each other and prints the ledger. The measuring is the session's,
+// the figures are the analysis's; here are flags, output and the exit code.
+#include "session/compare.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "cli/bench_flags.h"
+#include "cli/command.h"
+#include "cli/ledger_output.h"
+#include "platform/clock.h"
+#include "platform/interrupt.h"
+#include "platform/machine_lock.h"
+#include "session/registry.h"
+
+namespace opledger::cli {
+namespace {
+
+constexpr const char* kUsage =
+    "ENGINE is NAME, NAME@flag=value,flag=\"a, b\" or exec:/path/to/program.\n"
+    "  -m FILE              model of both engines; NAME@m=FILE for one\n"
+    "  -p N[,N]             prefill of N tokens                  (default 512)\n"
+    "  -n N[,N] -d D[,D]    decode of N tokens at depth D        (default 16 at 64)\n"
+    "  -t N                 threads                              (default: all cores)\n"
+    "  -b N -ub N           batch and ubatch tokens              (default 2048 and 512)\n"
+    "  -fa 1 -ctk f16 ...   any flag that the engines know, as llama-bench spells it\n"
+    "  --prompt-file FILE   run on this text instead of seeded token ids\n"
+    "  --rows KIND          category, role, layer or op          (default category)\n"
+    "  --budget TIME        how long to measure                  (default 180s)\n"
+    "  --record FILE[.gz]   keep every sample; `opledger report` reads it\n"
+    "  --json FILE|-        the ledger as JSON\n"
+    "  --seed N             of token ids and schedules           (default 1)\n"
+    "  --engine-timeout T   how long one answer may take         (default 10m)";
+
+Result<core::RowKind> rows_of(const std::string& text) {
+  if (text.empty() || text == "category") return core::RowKind::kCategory;
+  if (text == "role") return core::RowKind::kRole;
+  if (text == "layer") return core::RowKind::kLayer;
+  if (text == "op") return core::RowKind::kOp;
+  return Error::bad_input(fmt::format("--rows {}: give category, role, layer or op", text));
+}
+
+Result<uint64_t> seed_of(const std::string& text) {
+  uint64_t seed = 1;
+  if (text.empty()) return seed;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return Error::bad_input(fmt::format("--seed {}: give a whole number from 0 up", text));
+  }
+  return seed;
+}
+
+Status fill_times(std::map<std::string, std::string>& options, session::CompareOptions& compare) {
+  if (const std::string& text = options["budget"]; !text.empty()) {
+    Result<double> seconds = parse_duration_s("--budget", text);
+    if (!seconds) return seconds.error();
+    compare.budget_s = *seconds;
+  }
+  if (const std::string& text = options["engine-timeout"]; !text.empty()) {
+    Result<double> seconds = parse_duration_s("--engine-timeout", text);
+    if (!seconds) return seconds.error();
+    compare.engine_limit_ns = static_cast<int64_t>(*seconds * 1e9);
+  }
+  return {};
+}
+
+Result<session::CompareOptions> options_of(BenchFlags& parsed) {
+  if (parsed.words.size() != 2) {
+    return Error::bad_input(
+        fmt::format("compare: {} engine{} given, two are needed (see `opledger compare --help`)", parsed.words.size(),
+                    parsed.words.size() == 1 ? " is" : "s are"));
+  }
+  session::CompareOptions compare;
+  compare.spec_a = parsed.words[0];
+  compare.spec_b = parsed.words[1];
+  Result<core::RowKind> rows = rows_of(parsed.options["rows"]);
+  if (!rows) return rows.error();
+  compare.rows = *rows;
+  Result<uint64_t> seed = seed_of(parsed.options["seed"]);
+  if (!seed) return seed.error();
+  compare.seed = *seed;
+  if (Status status = fill_times(parsed.options, compare); !status) return status.error();
+  Result<session::WorkloadRequest> workloads = take_workloads(parsed.flags);
+  if (!workloads) return workloads.error();
+  compare.workloads = *workloads;
+  compare.flags = parsed.flags;
+  if (const std::string& path = parsed.options["prompt-file"]; !path.empty()) compare.prompt_path = path;
+  if (const std::string& path = parsed.options["record"]; !path.empty()) compare.record_path = path;
+  Result<std::filesystem::path> cache = session::cache_folder();
+  if (!cache) return cache.error();
+  compare.log_folder = (*cache / "logs").string();
+  compare.lock_path = platform::MachineLock::default_path();
+  compare.version = OPLEDGER_VERSION;
+  compare.rules_of = rules_of_family;
+  return compare;
+}
+
+Result<int> run_compare(const std::vector<std::string>& arguments) {
+  Result<BenchFlags> parsed = parse_bench_flags(
+      arguments, {"prompt-file", "rows", "budget", "record", "json", "seed", "engine-timeout"});
+  if (!parsed) return parsed.error();
+  Result<session::CompareOptions> options = options_of(*parsed);
+  if (!options) return options.error();
+  options->command = {"opledger", "compare"};
+  options->command.insert(options->command.end(), arguments.begin(), arguments.end());
+  LedgerOutput output;
+  output.json_path = parsed->options["json"];
+  if (Status status = check_output(output); !status) return status.error();
+
+  const platform::SteadyClock clock;
+  const platform::Interrupt interrupt;
+  session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
+  Result<session::CompareOutcome> outcome = session::run_compare(*options, clock, interrupt, progress);
+  if (!outcome) return outcome.error();
+  Result<int> printed = print_ledger(outcome->record_text, "this session's record", output);
+  if (outcome->error) {
+    Error error = *outcome->error;
+    if (options->record_path) error.message += fmt::format("; the record so far is {}", *options->record_path);
+    return error;
+  }
+  return printed;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("compare", "measure two engines and print where the gap between them lies");
+  command->footer(kUsage);
+  command->prefix_command();
+  command->callback([command, &action] { action = [words = command->remaining()] { return run_compare(words); }; });
+}
+
+}  // namespace opledger::cli

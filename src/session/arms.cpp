@@ -1,0 +1,187 @@
+// Sums per pass first, medians over passes after: a sum of medians is no pass that ever ran.
+#include "session/arms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+namespace opledger::session {
+namespace {
+
+using nlohmann::json;
+
+bool has(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string replay_id(const ArmPlan& arm, const std::string& weights) {
+  return fmt::format("{}:{}:{}:{}", arm.kind, arm.scope, weights, arm.copies.value_or(1));
+}
+
+/// Median nanoseconds of one price block's unit over all passes, averaged over the units: prices do not
+/// differ by unit, and one figure for all is far less noisy than one each.
+double mean_price_ns(const std::vector<json>& price_blocks) {
+  std::vector<double> per_pass;
+  for (const json& block : price_blocks) {
+    for (const json& pass : block.at("unit_ns")) {
+      double sum = 0;
+      for (const json& unit : pass) sum += unit.get<double>();
+      if (!pass.empty()) per_pass.push_back(sum / static_cast<double>(pass.size()));
+    }
+  }
+  return median_of(per_pass);
+}
+
+}  // namespace
+
+json ArmPlan::to_json(bool for_record) const {
+  json out{{"id", id}, {"kind", kind}};
+  if (kind == "replay" || kind == "stamped_replay") {
+    json list = json::array();
+    for (const AskedUnit& asked : units) {
+      list.push_back({{"unit", {asked.unit.graph, asked.unit.unit}},
+                      {"copies", asked.copies},
+                      {"weights", asked.weights},
+                      {"stride", asked.stride}});
+    }
+    out["units"] = std::move(list);
+    if (for_record) {
+      out["scope"] = scope;
+      out["copies"] = copies.value_or(1);
+    }
+  }
+  return out;
+}
+
+std::vector<ArmPlan> base_arms(const std::vector<std::string>& engine_arms) {
+  std::vector<ArmPlan> arms;
+  for (const char* kind : {"baseline", "price", "stamp", "empty"}) {
+    if (!has(engine_arms, kind)) continue;
+    ArmPlan arm;
+    arm.id = kind;
+    arm.kind = kind;
+    arms.push_back(std::move(arm));
+  }
+  return arms;
+}
+
+std::vector<core::UnitName> units_in_order(const core::WorkloadGraph& graph) {
+  std::vector<core::UnitName> units;
+  for (size_t g = 0; g < graph.graphs.size(); ++g) {
+    for (size_t u = 0; u < graph.graphs[g].units.size(); ++u) {
+      units.push_back({static_cast<int>(g), static_cast<int>(u)});
+    }
+  }
+  return units;
+}
+
+int64_t weight_bytes_of(const core::Graph& graph, const core::Unit& unit) {
+  std::set<int> tensors;
+  for (const int node : unit.nodes) {
+    for (const int source : graph.nodes[static_cast<size_t>(node)].src) {
+      if (source < 0) tensors.insert(-1 - source);
+    }
+  }
+  int64_t bytes = 0;
+  for (const int index : tensors) {
+    const core::Tensor& tensor = graph.tensors[static_cast<size_t>(index)];
+    if (tensor.kind == core::TensorKind::kWeight) bytes += tensor.bytes;
+  }
+  return bytes;
+}
+
+int copies_for(double share_ratio) {
+  if (!(share_ratio > 0)) return 16;
+  return static_cast<int>(std::clamp(std::ceil(0.1 / share_ratio), 1.0, 16.0));
+}
+
+int stride_for(int layers, int copies, int interval) {
+  const int step = std::max(interval, 1);
+  const int even = layers / (copies + 1) / step * step;
+  return std::max(even, std::min(step, std::max(layers - 1, 1)));
+}
+
+bool ask_for_shadows(const core::WorkloadGraph& graph, const json& prepared_arm, ArmPlan& arm) {
+  std::set<core::UnitName> kept_same;
+  for (const json& unit : prepared_arm.at("units")) {
+    if (unit.at("weights") == "same") kept_same.insert({unit.at("unit").at(0), unit.at("unit").at(1)});
+  }
+  int64_t sibling_bytes = 0;
+  int64_t shadow_bytes = 0;
+  bool changed = false;
+  for (AskedUnit& asked : arm.units) {
+    const core::Graph& g = graph.graphs[static_cast<size_t>(asked.unit.graph)];
+    const int64_t bytes = weight_bytes_of(g, g.units[static_cast<size_t>(asked.unit.unit)]);
+    if (asked.weights == "sibling" && bytes > 0 && kept_same.count(asked.unit) > 0) {
+      asked.weights = "shadow";
+      changed = true;
+    }
+    (asked.weights == "shadow" ? shadow_bytes : sibling_bytes) += bytes;
+  }
+  if (changed) arm.id = replay_id(arm, shadow_bytes > sibling_bytes ? "shadow" : "sibling");
+  return changed;
+}
+
+std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std::vector<int>& unit_scope,
+                                     const std::vector<std::string>& scope_names,
+                                     const std::vector<json>& stamp_blocks,
+                                     const std::vector<json>& price_blocks) {
+  const std::vector<core::UnitName> units = units_in_order(graph);
+  const double price_ns = mean_price_ns(price_blocks);
+  std::vector<std::vector<double>> sums(scope_names.size());
+  std::vector<double> passes;
+  for (const json& block : stamp_blocks) {
+    for (size_t p = 0; p < block.at("passes").size(); ++p) {
+      const json& unit_ns = block.at("unit_ns").at(p);
+      std::vector<double> sum(scope_names.size(), 0.0);
+      for (size_t u = 0; u < units.size(); ++u) {
+        sum[static_cast<size_t>(unit_scope[u])] += unit_ns.at(u).get<double>() - price_ns;
+      }
+      for (size_t s = 0; s < sums.size(); ++s) sums[s].push_back(sum[s]);
+      passes.push_back(block.at("passes").at(p).at("graph_ns").get<double>() -
+                       price_ns * static_cast<double>(units.size()));
+    }
+  }
+  const double pass_ns = median_of(passes);
+  std::vector<ScopeShare> shares;
+  if (pass_ns <= 0) return shares;
+  for (size_t s = 0; s < scope_names.size(); ++s) {
+    ScopeShare share{scope_names[s], {}, median_of(sums[s]) / pass_ns};
+    for (size_t u = 0; u < units.size(); ++u) {
+      if (unit_scope[u] == static_cast<int>(s)) share.units.push_back(units[u]);
+    }
+    if (!share.units.empty()) shares.push_back(std::move(share));
+  }
+  return shares;
+}
+
+std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std::string>& engine_arms,
+                                 int layers, int interval) {
+  std::vector<ArmPlan> arms;
+  const int copies = copies_for(scope.share_ratio);
+  for (const char* kind : {"replay", "stamped_replay"}) {
+    if (!has(engine_arms, kind)) continue;
+    ArmPlan arm;
+    arm.kind = kind;
+    arm.scope = scope.scope;
+    arm.copies = copies;
+    arm.id = replay_id(arm, "sibling");
+    arm.cost_ratio = 1.0 + copies * std::max(scope.share_ratio, 0.0);
+    for (const core::UnitName& unit : scope.units) {
+      arm.units.push_back({unit, copies, "sibling", stride_for(layers, copies, interval)});
+    }
+    arms.push_back(std::move(arm));
+  }
+  return arms;
+}
+
+}  // namespace opledger::session

@@ -1,0 +1,74 @@
+// Arms as they are asked for: which units, how many copies, whose weights, and how long a pass of each will
+// take. Pure decisions from graphs and stamped times; nothing is sent from here.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/record/record.h"
+
+namespace opledger::session {
+
+struct AskedUnit {
+  core::UnitName unit;
+  int copies = 1;
+  std::string weights = "same";
+  int stride = 1;
+};
+
+struct ArmPlan {
+  std::string id;
+  std::string kind;
+  std::string scope;  ///< of replays
+  std::optional<int> copies;
+  std::vector<AskedUnit> units;
+  double cost_ratio = 1.0;  ///< a pass of it over a baseline pass, as far as known
+
+  /// As `prepare` takes it; the record's form also says `scope` and `copies`.
+  [[nodiscard]] nlohmann::json to_json(bool for_record) const;
+};
+
+/// baseline, price, stamp, empty: what every launch group measures. Only kinds that the engine lists.
+std::vector<ArmPlan> base_arms(const std::vector<std::string>& engine_arms);
+
+/// The units of a workload in unit order, by name.
+std::vector<core::UnitName> units_in_order(const core::WorkloadGraph& graph);
+
+/// Bytes of the weights that a unit's nodes read.
+int64_t weight_bytes_of(const core::Graph& graph, const core::Unit& unit);
+
+/// Copies that make an increment of at least a tenth of the pass, at most 16, for a scope with this share of
+/// it.
+int copies_for(double share_ratio);
+
+/// Layers between an original and its copy's weights: as far as `copies` copies leave room for, and a whole
+/// number of `interval`s, after which a hybrid model's layers are of the same sort again.
+int stride_for(int layers, int copies, int interval);
+
+/// Asks for shadow copies for those units that have weights but were answered `same` instead of a sibling's.
+/// True when anything changed; the arm's id then names what most of its weight bytes read.
+bool ask_for_shadows(const core::WorkloadGraph& graph, const nlohmann::json& prepared_arm, ArmPlan& arm);
+
+struct ScopeShare {
+  std::string scope;
+  std::vector<core::UnitName> units;
+  double share_ratio = 0;  ///< of the baseline pass
+};
+
+/// What stamps say each scope costs: median over passes of the sum of its units' times less the price, over
+/// the median pass. `unit_scope` is in unit order. Scopes without a unit are left out; empty when nothing was
+/// stamped.
+std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std::vector<int>& unit_scope,
+                                     const std::vector<std::string>& scope_names,
+                                     const std::vector<nlohmann::json>& stamp_blocks,
+                                     const std::vector<nlohmann::json>& price_blocks);
+
+/// `replay` and `stamped_replay` of one scope.
+std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std::string>& engine_arms,
+                                 int layers, int interval);
+
+}  // namespace opledger::session

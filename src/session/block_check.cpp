@@ -1,0 +1,99 @@
+// Every key the record's reader relies on.
+#include "session/block_check.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace opledger::session {
+namespace {
+
+using nlohmann::json;
+
+Error bad_key(const char* key, const char* what) {
+  return Error::failure(fmt::format("a block of a measurement is wrong: \"{}\" {}", key, what));
+}
+
+bool is_time(const json& value) {
+  return value.is_number_integer() && value.get<int64_t>() >= 0;
+}
+
+bool is_list_of(const json& value, size_t count) {
+  return value.is_array() && value.size() == count && std::all_of(value.begin(), value.end(), is_time);
+}
+
+/// Either null, or one array of `units` times per pass.
+bool is_unit_table(const json& value, size_t passes, size_t units) {
+  return value.is_null() ||
+         (value.is_array() && value.size() == passes &&
+          std::all_of(value.begin(), value.end(), [&](const json& pass) { return is_list_of(pass, units); }));
+}
+
+bool is_digest(const json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().size() == 32;
+}
+
+Status check_passes(const json& block, size_t passes) {
+  const json digests = block.value("digests", json());
+  if (!digests.is_array() || digests.empty()) return bad_key("digests", "is no list");
+  for (const json& rows : digests) {
+    if (!rows.is_array() || !std::all_of(rows.begin(), rows.end(), is_digest)) {
+      return bad_key("digests", "holds something other than 32 hex digits per row");
+    }
+  }
+  const json list = block.value("passes", json());
+  if (!list.is_array() || list.size() != passes)
+    return bad_key("passes", "has not as many passes as were asked for");
+  for (const json& pass : list) {
+    if (!pass.is_object()) return bad_key("passes", "holds something other than objects");
+    for (const char* key : {"wall_ns", "graph_ns", "instrument_ns", "digest"}) {
+      if (!is_time(pass.value(key, json()))) return bad_key(key, "of a pass is no integer from 0 up");
+    }
+    if (pass.at("digest").get<size_t>() >= digests.size())
+      return bad_key("digest", "of a pass is beyond the digests");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_block(const json& block, const std::string& workload, const ScheduleEntry& entry, size_t units) {
+  if (!block.is_object()) return bad_key("params", "is no object");
+  if (block.value("workload", json()) != workload)
+    return bad_key("workload", "is not the one that was asked for");
+  if (block.value("arm", json()) != entry.arm) return bad_key("arm", "is not the next of the schedule");
+  if (block.value("verify", json()) != entry.is_verify) return bad_key("verify", "is not as asked");
+  const auto passes = static_cast<size_t>(entry.passes);
+  if (Status status = check_passes(block, passes); !status) return status;
+  const json logits = block.value("logits", json());
+  if (logits != "ok" && logits != "not_finite" && logits != "constant")
+    return bad_key("logits", "is no known word");
+  for (const char* key : {"unit_ns", "copy_ns"}) {
+    if (!is_unit_table(block.value(key, json()), passes, units))
+      return bad_key(key, "is not one time per unit and pass");
+  }
+  for (const char* key : {"head_ns", "tail_ns"}) {
+    const json value = block.value(key, json());
+    if (!value.is_null() && !is_list_of(value, passes)) return bad_key(key, "is not one time per pass");
+  }
+  const json state = block.value("state_digest", json());
+  if (!state.is_null() && !is_digest(state)) return bad_key("state_digest", "is no 32 hex digits");
+  const json threads = block.value("threads", json());
+  if (!threads.is_array()) return bad_key("threads", "is no list");
+  for (const json& thread : threads) {
+    const json delay = thread.is_object() ? thread.value("run_delay_ns", json()) : json();
+    if (!thread.is_object() || !is_time(thread.value("cpu_ns", json())) ||
+        !(delay.is_null() || is_time(delay))) {
+      return bad_key("threads", "holds something other than cpu_ns and run_delay_ns");
+    }
+  }
+  for (const char* key : {"voluntary_switches", "involuntary_switches"}) {
+    const json value = block.value(key, json());
+    if (!value.is_null() && !is_time(value)) return bad_key(key, "is no count");
+  }
+  if (!is_time(block.value("started_ns", json())) || !is_time(block.value("ended_ns", json()))) {
+    return bad_key("started_ns", "or ended_ns is no time");
+  }
+  return {};
+}
+
+}  // namespace opledger::session

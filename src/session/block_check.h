@@ -1,0 +1,19 @@
+// Looks at a block notification before it may enter a record: an engine that sends nonsense must not poison
+// what was measured before it. Judges form only; whether times and digests are right is the analysis's to
+// say.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/result.h"
+#include "session/schedule.h"
+
+namespace opledger::session {
+
+/// A failure naming the key unless `block` has the form that docs/protocol.md gives it for this entry of a
+/// schedule. `units` is the workload's number of units.
+Status check_block(const nlohmann::json& block, const std::string& workload, const ScheduleEntry& entry,
+                   size_t units);
+
+}  // namespace opledger::session

@@ -1,0 +1,56 @@
+// Measures two engines against each other, by launch groups, blocks and rounds, into a record. It decides
+// what is measured, in what order and for how long; what the figures mean is the analysis's to say, from the
+// record alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/ledger/analyse.h"
+#include "core/record/record.h"
+#include "core/scopes/scopes.h"
+#include "platform/clock.h"
+#include "platform/interrupt.h"
+#include "session/progress.h"
+#include "session/workloads.h"
+
+namespace opledger::session {
+
+struct CompareOptions {
+  std::string spec_a, spec_b;
+  WorkloadRequest workloads;
+  std::map<std::string, std::string> flags;  ///< the command line's, without dash; m, t, b, ub among them
+  std::optional<std::string> prompt_path;    ///< text to run on instead of seeded ids
+  core::RowKind rows = core::RowKind::kCategory;
+  double budget_s = 180;
+  std::optional<std::string> record_path;
+  std::vector<std::string> command;  ///< argv, for the record
+  std::string version;
+  uint64_t seed = 1;
+  std::string log_folder;  ///< of the engines' logs
+  std::string lock_path;   ///< of the machine's measurement lock
+  int64_t engine_limit_ns = 600'000'000'000;
+  /// Rounds of one workload, side and launch group at most: beyond them nothing is learned, whatever the
+  /// budget.
+  int max_rounds = 40;
+  /// Gives the rules of an engine family.
+  std::function<Result<std::shared_ptr<const core::RuleSet>>(const std::string& family)> rules_of;
+};
+
+struct CompareOutcome {
+  std::string record_text;     ///< every line of the record
+  std::string end_reason;      ///< complete, budget, interrupted, failed
+  std::optional<Error> error;  ///< why it failed, or that it was interrupted
+};
+
+/// Checks everything that can be checked before an engine starts (an Error then, and no record), then
+/// measures. What fails later is in the outcome, with the record so far.
+Result<CompareOutcome> run_compare(const CompareOptions& options, const platform::Clock& clock,
+                                   const platform::Interrupt& interrupt, Progress& progress);
+
+}  // namespace opledger::session

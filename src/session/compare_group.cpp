@@ -1,0 +1,314 @@
+// Launch groups: one process of each engine from start to end, in which blocks alternate A B B A.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <numeric>
+#include <utility>
+
+#include "core/record/write.h"
+#include "platform/machine.h"
+#include "session/block_check.h"
+#include "session/compare_session.h"
+
+namespace opledger::session {
+namespace {
+
+using nlohmann::json;
+
+/// A pass longer than this is not worth spending one on warming up when time is short.
+constexpr double kDearPassNs = 5e8;
+constexpr double kTurnNs = 1e9;
+constexpr double kWarmUpNs = 5e7;
+
+/// Runs its engine for as long as it lives; at all other times engines are stopped.
+class Awake {
+ public:
+  explicit Awake(Side& side) : side_(side) { side_.engine->resume(); }
+  ~Awake() {
+    if (side_.engine && !side_.engine->is_gone()) side_.engine->pause();
+  }
+  Awake(const Awake&) = delete;
+  Awake& operator=(const Awake&) = delete;
+
+ private:
+  Side& side_;
+};
+
+double median_wall_ns(const json& block) {
+  std::vector<double> walls;
+  for (const json& pass : block.at("passes")) walls.push_back(pass.at("wall_ns"));
+  std::sort(walls.begin(), walls.end());
+  return walls[walls.size() / 2];
+}
+
+}  // namespace
+
+RoundOptions CompareSession::round_options(const Side& side, size_t w) const {
+  RoundOptions options;
+  options.is_tight = plan_.is_tight && side.workloads[w].pass_ns > kDearPassNs;
+  options.pass_ns = side.workloads[w].pass_ns;
+  options.with_price = side.workloads[w].rounds == 0;
+  options.with_empty = options.with_price && !options.is_tight;
+  return options;
+}
+
+double CompareSession::round_time_ns(const Side& side, size_t w) const {
+  return round_cost_ns(side.workloads[w].arms, round_options(side, w)) * side.workloads[w].cost_ratio;
+}
+
+std::vector<ScheduleEntry> CompareSession::verify_schedule(const Side& side, size_t w) const {
+  const bool is_tight = round_options(side, w).is_tight;
+  std::vector<ArmPlan> arms;
+  for (const ArmPlan& arm : side.workloads[w].arms) {
+    const bool is_replay = arm.copies.has_value();
+    // A replay was verified when it was chosen, an arm is the same graph in every group: where passes are
+    // dear, each is verified once, in another group each, so that no group pays for all.
+    const bool is_wanted = is_tight
+                               ? (group_ == 1 && arm.kind == "stamp") || (group_ == 2 && arm.kind == "price")
+                               : !is_replay || side.workloads[w].pass_ns < kDearPassNs;
+    if (is_wanted) arms.push_back(arm);
+  }
+  if (is_tight && group_ > 1) {
+    std::vector<ScheduleEntry> schedule;
+    for (const ArmPlan& arm : arms) schedule.push_back({arm.id, 1, true});
+    return schedule;
+  }
+  return verify_of(arms);
+}
+
+Status CompareSession::plan() {
+  GroupCost cost;
+  for (const Side& side : sides_) {
+    cost.fixed_ns += side.launch_ns;
+    for (size_t w = 0; w < workloads_.size(); ++w) {
+      const double pass_ns = side.workloads[w].pass_ns;
+      RoundOptions tight;
+      tight.is_tight = true;
+      tight.with_price = true;
+      tight.pass_ns = pass_ns;
+      cost.fixed_ns += pass_ns;
+      cost.rounds_ns += round_cost_ns(side.workloads[w].arms, tight);
+      cost.verify_ns += pass_ns * static_cast<double>(side.workloads[w].arms.size());
+    }
+  }
+  plan_ = plan_groups(cost, left_ns());
+  const std::optional<int64_t> available = platform::available_memory_bytes();
+  int64_t needed_bytes = 0;
+  for (const Side& side : sides_) {
+    needed_bytes += side.memory_bytes.value_or(static_cast<int64_t>(side.model.file_bytes) * 3 / 2);
+  }
+  is_resident_ = !available || needed_bytes <= *available;
+  progress_.say(fmt::format("plan: {} launch group{} of both engines{}, at least {} of the {} left",
+                            plan_.groups, plan_.groups == 1 ? "" : "s",
+                            is_resident_ ? "" : ", one in memory at a time",
+                            duration_text(plan_.minimum_ns * 1e-9), duration_text(left_ns() * 1e-9)));
+  if (!is_resident_) {
+    if (Status status =
+            note("note", nullptr, "both engines do not fit in memory together: processes alternate");
+        !status) {
+      return status;
+    }
+  }
+  progress_.start_countdown(end_ns_);
+  if (plan_.fits) return {};
+  return note(
+      "budget", nullptr,
+      fmt::format(
+          "three launch groups need about {}: only {} planned, so intervals stay empty; give a longer "
+          "--budget",
+          duration_text(plan_.minimum_ns * 1e-9), plan_.groups));
+}
+
+Status CompareSession::launch(Side& side) {
+  progress_.show(fmt::format("group {} of {}: starting {}", group_, plan_.groups, side.program.name));
+  const int64_t started_ns = clock_.now_ns();
+  if (Status status = start_and_load(side, context_tokens_, context()); !status) return status;
+  for (size_t w = 0; w < workloads_.size(); ++w) {
+    SideWorkload& known = side.workloads[w];
+    Result<json> reply = ask_graph(side, workloads_[w], false, known.given_units);
+    if (!reply) return reply.error();
+    Result<core::WorkloadGraph> graph = core::parse_workload_graph(reply->dump());
+    if (!graph) return Error::failure(fmt::format("{}: graph: {}", side.program.name, graph.error().message));
+    if (Status same = check_same_graph(side.program.name, known.graph, *graph); !same) return same;
+    known.rounds = 0;
+  }
+  side.launch_ns = static_cast<double>(clock_.now_ns() - started_ns);
+  side.engine->pause();
+  return {};
+}
+
+Status CompareSession::close(Side& side) {
+  if (!side.engine) return {};
+  Status status = side.engine->shutdown();
+  side.engine.reset();
+  return status;
+}
+
+Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
+                                                       const std::vector<ScheduleEntry>& schedule,
+                                                       bool is_recorded) {
+  SideWorkload& known = side.workloads[w];
+  const std::string& id = workloads_[w].facts.id;
+  Blocks blocks;
+  double walls_ns = 0;
+  const int64_t started_ns = clock_.now_ns();
+  const auto on_block = [&](const json& block) -> Status {
+    const ScheduleEntry& entry = schedule[blocks.size()];
+    if (Status status = check_block(block, id, entry, known.graph.unit_count()); !status) {
+      return Error::failure(fmt::format("{}: {}", side.program.name, status.error().message));
+    }
+    const double wall_ns = median_wall_ns(block);
+    walls_ns += wall_ns * entry.passes;
+    if (!entry.is_verify && entry.arm == "baseline") known.pass_ns = std::max(wall_ns, 1.0);
+    blocks.push_back(block);
+    if (!is_recorded) return {};
+    return log_.append(
+        core::block_line({side.side, id, group_, known.rounds + 1, ++sequence_}, block.dump()));
+  };
+  Result<json> reply = side.engine->call("measure", {{"workload", id}, {"schedule", to_json(schedule)}},
+                                         schedule.size(), on_block);
+  if (!reply) return reply.error();
+  if (blocks.size() != schedule.size()) {
+    return Error::failure(fmt::format("{}: measure was asked for {} blocks and sent {}", side.program.name,
+                                      schedule.size(), blocks.size()));
+  }
+  if (!schedule.front().is_verify && walls_ns > 0) {
+    known.cost_ratio = static_cast<double>(clock_.now_ns() - started_ns) / walls_ns;
+  }
+  return blocks;
+}
+
+Status CompareSession::warm_up(Side& side, size_t w) {
+  const double pass_ns = side.workloads[w].pass_ns;
+  if (round_options(side, w).is_tight) return {};
+  const int passes = static_cast<int>(std::clamp(std::ceil(kWarmUpNs / std::max(pass_ns, 1.0)), 1.0, 4.0));
+  Result<Blocks> blocks = measure(side, w, {{"baseline", passes, false}}, /*is_recorded=*/false);
+  return blocks ? Status{} : Status{blocks.error()};
+}
+
+Status CompareSession::first_turn(Side& side, size_t w) {
+  const Awake awake(side);
+  SideWorkload& known = side.workloads[w];
+  const std::vector<ScheduleEntry> verify = verify_schedule(side, w);
+  if (!verify.empty()) {
+    Result<Blocks> blocks = measure(side, w, verify, /*is_recorded=*/true);
+    if (!blocks) return blocks.error();
+  }
+  if (Status status = warm_up(side, w); !status) return status;
+  Result<Blocks> blocks = measure(side, w, round_of(known.arms, round_options(side, w), random_), true);
+  if (!blocks) return blocks.error();
+  ++known.rounds;
+  if (has_chosen_replays_) return {};
+  for (const json& block : *blocks) {
+    if (block.at("arm") == "stamp") known.stamp_blocks.push_back(block);
+    if (block.at("arm") == "price") known.price_blocks.push_back(block);
+  }
+  return {};
+}
+
+Status CompareSession::turn(Side& side, size_t w, int64_t end_ns) {
+  const Awake awake(side);
+  SideWorkload& known = side.workloads[w];
+  if (Status status = warm_up(side, w); !status) return status;
+  const int64_t turn_end_ns = std::min(end_ns, clock_.now_ns() + static_cast<int64_t>(kTurnNs));
+  do {
+    Result<Blocks> blocks = measure(side, w, round_of(known.arms, round_options(side, w), random_), true);
+    if (!blocks) return blocks.error();
+    ++known.rounds;
+  } while (known.rounds < options_.max_rounds &&
+           static_cast<double>(clock_.now_ns()) + round_time_ns(side, w) <= static_cast<double>(turn_end_ns));
+  return {};
+}
+
+Status CompareSession::turns(const std::vector<Side*>& sides, size_t w, int64_t end_ns) {
+  std::vector<Side*> order = sides;
+  while (true) {
+    double cost_ns = 0;
+    bool has_room = true;
+    for (const Side* side : order) {
+      cost_ns +=
+          std::max(round_time_ns(*side, w), 0.0) + side->workloads[w].pass_ns * side->workloads[w].cost_ratio;
+      has_room = has_room && side->workloads[w].rounds < options_.max_rounds;
+    }
+    const double left_ns = static_cast<double>(end_ns - clock_.now_ns());
+    if (!has_room || cost_ns > left_ns) return {};
+    // The slow side may not eat the other's time: each gets at most its half of what is left.
+    for (Side* side : order) {
+      const int64_t share_ns =
+          clock_.now_ns() + static_cast<int64_t>(left_ns / static_cast<double>(order.size()));
+      if (Status status = turn(*side, w, share_ns); !status) return status;
+    }
+    progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
+    std::reverse(order.begin(), order.end());
+  }
+}
+
+Status CompareSession::run_resident_group(int64_t end_ns) {
+  std::vector<Side*> order{&sides_[0], &sides_[1]};
+  if (group_ % 2 == 0) std::reverse(order.begin(), order.end());
+  for (Side* side : order) {
+    if (Status status = launch(*side); !status) return status;
+  }
+  const bool is_pilot = !has_chosen_replays_;
+  for (size_t pass = is_pilot ? 0 : 1; pass < 2; ++pass) {
+    for (size_t i = 0; i < workloads_.size(); ++i) {
+      const size_t w = (i + static_cast<size_t>(group_)) % workloads_.size();
+      progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
+      for (Side* side : order) {
+        if (pass == 1 && is_pilot) {
+          if (Status status = check_replays(*side, w); !status) return status;
+        } else {
+          if (Status status = prepare(*side, w); !status) return status;
+          if (Status status = first_turn(*side, w); !status) return status;
+        }
+      }
+      if (pass == 0) continue;
+      const int64_t now_ns = clock_.now_ns();
+      const auto workloads_left = static_cast<int64_t>(workloads_.size() - i);
+      std::vector<Side*> reversed(order.rbegin(), order.rend());
+      if (Status status = turns(reversed, w, now_ns + (end_ns - now_ns) / workloads_left); !status)
+        return status;
+    }
+    if (pass == 0) {
+      if (Status status = choose(); !status) return status;
+    }
+  }
+  for (Side* side : order) {
+    if (Status status = close(*side); !status) return status;
+  }
+  return {};
+}
+
+Status CompareSession::run_alternating_group(int64_t end_ns) {
+  std::vector<Side*> order{&sides_[0], &sides_[1]};
+  if (group_ % 2 == 0) std::reverse(order.begin(), order.end());
+  for (size_t s = 0; s < order.size(); ++s) {
+    Side& side = *order[s];
+    const int64_t now_ns = clock_.now_ns();
+    const int64_t side_end_ns = now_ns + (end_ns - now_ns) / static_cast<int64_t>(order.size() - s);
+    if (Status status = launch(side); !status) return status;
+    for (size_t w = 0; w < workloads_.size(); ++w) {
+      if (Status status = prepare(side, w); !status) return status;
+      if (has_chosen_replays_) {
+        if (Status status = check_replays(side, w); !status) return status;
+      }
+      if (Status status = first_turn(side, w); !status) return status;
+      const int64_t then_ns = clock_.now_ns();
+      const auto workloads_left = static_cast<int64_t>(workloads_.size() - w);
+      if (Status status = turns({&side}, w, then_ns + (side_end_ns - then_ns) / workloads_left); !status)
+        return status;
+    }
+    if (Status status = close(side); !status) return status;
+  }
+  return has_chosen_replays_ ? Status{} : choose();
+}
+
+Status CompareSession::run_group(int group) {
+  group_ = group;
+  if (Status status = log_.append(core::group_line(group)); !status) return status;
+  const int64_t now_ns = clock_.now_ns();
+  const int64_t end_ns = now_ns + std::max<int64_t>(end_ns_ - now_ns, 0) / (plan_.groups - group + 1);
+  return is_resident_ ? run_resident_group(end_ns) : run_alternating_group(end_ns);
+}
+
+}  // namespace opledger::session

@@ -1,0 +1,286 @@
+// Which rows are replayed, and what to do when a replay changes the result. Also the session's outline.
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include "core/record/write.h"
+#include "session/bisect.h"
+#include "session/compare_session.h"
+
+namespace opledger::session {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxBisectTests = 64;
+constexpr int kMaxGroups = 8;
+constexpr double kMinShareRatio = 0.05;
+
+bool is_replay(const ArmPlan& arm) {
+  return arm.copies.has_value();
+}
+
+/// Digests of the first pass and of lasting memory, and whether the logits are numbers: what must not change.
+bool keeps_result(const json& baseline, const json& block) {
+  const auto rows_of = [](const json& b) {
+    return b.at("digests").at(b.at("passes").at(0).at("digest").get<size_t>());
+  };
+  return block.at("logits") == baseline.at("logits") && rows_of(block) == rows_of(baseline) &&
+         block.value("state_digest", json()) == baseline.value("state_digest", json());
+}
+
+bool can_shadow(const Side& side) {
+  const json capabilities = side.initialize.value("capabilities", json::object());
+  const json weights = capabilities.value("weights", json::array());
+  return std::find(weights.begin(), weights.end(), "shadow") != weights.end();
+}
+
+}  // namespace
+
+CompareSession::CompareSession(const CompareOptions& options, const platform::Clock& clock,
+                               const platform::Interrupt& interrupt, Progress& progress, RecordLog& log,
+                               std::array<Side, 2> sides, int64_t needed_tokens)
+    : options_(options),
+      clock_(clock),
+      interrupt_(interrupt),
+      progress_(progress),
+      log_(log),
+      sides_(std::move(sides)),
+      needed_tokens_(needed_tokens),
+      started_ns_(clock.now_ns()),
+      end_ns_(started_ns_ + static_cast<int64_t>(options.budget_s * 1e9)),
+      context_tokens_(std::max<int64_t>(needed_tokens, 64)),
+      random_(options.seed) {}
+
+double CompareSession::left_ns() const {
+  return static_cast<double>(end_ns_ - clock_.now_ns());
+}
+
+EngineContext CompareSession::context() const {
+  EngineContext context;
+  context.clock = &clock_;
+  context.interrupt_fd = interrupt_.fd();
+  context.request_limit_ns = options_.engine_limit_ns;
+  context.log_folder = options_.log_folder;
+  return context;
+}
+
+Status CompareSession::note(const char* kind, const Side* side, const std::string& text) {
+  core::Event event;
+  event.kind = kind;
+  if (side != nullptr) event.side = side->side;
+  event.text = text;
+  progress_.say(text);
+  return log_.append(core::record_line(event));
+}
+
+Result<std::string> CompareSession::run() {
+  if (Status status = write_facts(); !status) return status.error();
+  std::array<std::vector<std::vector<float>>, 2> logits;
+  for (size_t s = 0; s < sides_.size(); ++s) {
+    if (Status status = discover(sides_[s], logits[s]); !status) return status.error();
+  }
+  if (Status status = write_agreement(logits); !status) return status.error();
+  if (Status status = scope_all(); !status) return status.error();
+  if (Status status = plan(); !status) return status.error();
+  double longest_ns = 0;
+  for (int group = 1; group <= plan_.groups; ++group) {
+    const int64_t begun_ns = clock_.now_ns();
+    // A group that would end far beyond the budget is not begun; a little overtime buys the third one.
+    const double overtime_ns = group <= 3 ? 0.15e9 * options_.budget_s : 0;
+    if (group > 1 && left_ns() + overtime_ns < 0.5 * longest_ns) {
+      not_run_.push_back(fmt::format("launch groups {} to {}", group, plan_.groups));
+      break;
+    }
+    if (Status status = run_group(group); !status) return status.error();
+    longest_ns = std::max(longest_ns, static_cast<double>(clock_.now_ns() - begun_ns));
+  }
+  for (const std::string& what : not_run_) {
+    if (Status status = note("budget", nullptr, fmt::format("not run within the budget: {}", what));
+        !status) {
+      return status.error();
+    }
+  }
+  return std::string(not_run_.empty() && plan_.fits ? "complete" : "budget");
+}
+
+Result<json> CompareSession::ask_prepare(Side& side, size_t w, const std::vector<ArmPlan>& arms) {
+  json asked = json::array();
+  for (const ArmPlan& arm : arms) asked.push_back(arm.to_json(/*for_record=*/false));
+  Result<json> reply = side.engine->call("prepare", {{"workload", workloads_[w].facts.id}, {"arms", asked}});
+  if (!reply) return reply;
+  const json given = reply->is_object() ? reply->value("arms", json()) : json();
+  if (!given.is_array() || given.size() != arms.size()) {
+    return Error::failure(fmt::format("{}: its reply to prepare does not list the arms that were asked for",
+                                      side.program.name));
+  }
+  return reply;
+}
+
+Status CompareSession::prepare(Side& side, size_t w) {
+  side.engine->resume();
+  SideWorkload& known = side.workloads[w];
+  Result<json> reply = ask_prepare(side, w, known.arms);
+  if (!reply) return reply.error();
+  bool has_changed = false;
+  for (size_t i = 0; i < known.arms.size() && can_shadow(side); ++i) {
+    if (is_replay(known.arms[i])) {
+      has_changed |= ask_for_shadows(known.graph, reply->at("arms").at(i), known.arms[i]);
+    }
+  }
+  if (has_changed) {
+    reply = ask_prepare(side, w, known.arms);
+    if (!reply) return reply.error();
+  }
+  core::ArmsFacts facts;
+  facts.side = side.side;
+  facts.workload = workloads_[w].facts.id;
+  facts.group = group_;
+  json asked = json::array();
+  for (const ArmPlan& arm : known.arms) asked.push_back(arm.to_json(/*for_record=*/true));
+  facts.arms_json = asked.dump();
+  facts.prepared_json = reply->dump();
+  side.engine->pause();
+  return log_.append(core::record_line(facts));
+}
+
+Status CompareSession::choose() {
+  has_chosen_replays_ = true;
+  const double groups_left = plan_.groups - group_ + (is_resident_ ? 1 : 0);
+  double group_ns = 0;
+  std::vector<ReplayCandidate> candidates;
+  std::vector<std::array<std::vector<ArmPlan>, 2>> arms;
+  for (size_t w = 0; w < workloads_.size(); ++w) {
+    std::map<std::string, std::array<std::vector<ArmPlan>, 2>> by_scope;
+    std::map<std::string, ReplayCandidate> found;
+    for (size_t s = 0; s < sides_.size(); ++s) {
+      const Side& side = sides_[s];
+      const SideWorkload& known = side.workloads[w];
+      const double pass_ns = known.pass_ns * passes_per_block(known.pass_ns) * known.cost_ratio;
+      group_ns += round_time_ns(side, w) + pass_ns * 3;
+      for (const ScopeShare& share : scope_shares(known.graph, known.unit_scope, scope_names_,
+                                                  known.stamp_blocks, known.price_blocks)) {
+        by_scope[share.scope][s] = replay_arms(share, side.arm_kinds, side.layers(), side.layer_interval());
+        ReplayCandidate& candidate = found[share.scope];
+        candidate.workload = w;
+        candidate.scope = share.scope;
+        candidate.share_ratio = std::max(candidate.share_ratio, share.share_ratio);
+        for (const ArmPlan& arm : by_scope[share.scope][s])
+          candidate.round_ns += (arm.cost_ratio + 1) * pass_ns;
+      }
+    }
+    for (const auto& [scope, candidate] : found) {
+      candidates.push_back(candidate);
+      arms.push_back(by_scope[scope]);
+    }
+  }
+  const double fixed_ns = sides_[0].launch_ns + sides_[1].launch_ns + group_ns;
+  const double free_ns = left_ns() - fixed_ns * (plan_.groups - group_);
+  // Every chosen replay is run once per group, and once more to see that it keeps the result.
+  const std::vector<size_t> chosen =
+      choose_replays(candidates, workloads_.size(), std::max(free_ns, 0.0) / (groups_left + 0.6));
+  double chosen_ns = 0;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!std::binary_search(chosen.begin(), chosen.end(), i)) {
+      if (candidates[i].share_ratio > kMinShareRatio) {
+        not_run_.push_back(fmt::format("replay of {} in {}", candidates[i].scope,
+                                       workloads_[candidates[i].workload].facts.id));
+      }
+      continue;
+    }
+    chosen_ns += candidates[i].round_ns;
+    for (size_t s = 0; s < sides_.size(); ++s) {
+      std::vector<ArmPlan>& known = sides_[s].workloads[candidates[i].workload].arms;
+      known.insert(known.end(), arms[i][s].begin(), arms[i][s].end());
+    }
+  }
+  if (plan_.is_tight || !not_run_.empty()) return {};
+  // Time to spare goes to more launch groups rather than to more rounds: intervals come from groups.
+  const double more = left_ns() / std::max(1.0, 1.5 * (fixed_ns + chosen_ns));
+  plan_.groups = std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, kMaxGroups);
+  return {};
+}
+
+Status CompareSession::check_replays(Side& side, size_t w) {
+  SideWorkload& known = side.workloads[w];
+  std::vector<ScheduleEntry> schedule{{"baseline", 1, true}};
+  if (Status status = prepare(side, w); !status) return status;
+  for (const ArmPlan& arm : known.arms) {
+    if (is_replay(arm) && known.checked_arms.count(arm.id) == 0) schedule.push_back({arm.id, 1, true});
+  }
+  if (schedule.size() == 1) return {};
+  side.engine->resume();
+  Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
+  if (!blocks) return blocks.error();
+  const json& baseline = blocks->front();
+  bool has_excluded = false;
+  for (size_t i = 1; i < schedule.size(); ++i) {
+    known.checked_arms.insert(schedule[i].arm);
+    if (keeps_result(baseline, (*blocks)[i])) continue;
+    const auto arm = std::find_if(known.arms.begin(), known.arms.end(),
+                                  [&](const ArmPlan& one) { return one.id == schedule[i].arm; });
+    ArmPlan suspect = *arm;
+    std::erase_if(suspect.units,
+                  [&](const AskedUnit& asked) { return known.excluded.count(asked.unit) > 0; });
+    if (Status status = bisect(side, w, suspect, baseline); !status) return status;
+    has_excluded = true;
+  }
+  side.engine->pause();
+  if (!has_excluded) return {};
+  for (ArmPlan& arm : known.arms) {
+    std::erase_if(arm.units, [&](const AskedUnit& asked) { return known.excluded.count(asked.unit) > 0; });
+  }
+  std::erase_if(known.arms, [](const ArmPlan& arm) { return is_replay(arm) && arm.units.empty(); });
+  return prepare(side, w);
+}
+
+Status CompareSession::bisect(Side& side, size_t w, const ArmPlan& arm, const json& baseline) {
+  std::vector<core::UnitName> units;
+  for (const AskedUnit& asked : arm.units) units.push_back(asked.unit);
+  progress_.show(
+      fmt::format("{}: {} changes the result, looking for the units that do", side.program.name, arm.id));
+  const auto test = [&](const std::vector<core::UnitName>& subset) -> Result<bool> {
+    ArmPlan part = arm;
+    const std::set<core::UnitName> wanted(subset.begin(), subset.end());
+    std::erase_if(part.units, [&](const AskedUnit& asked) { return wanted.count(asked.unit) == 0; });
+    ArmPlan plain;
+    plain.id = plain.kind = "baseline";
+    Result<json> reply = ask_prepare(side, w, {plain, part});
+    if (!reply) return reply.error();
+    Result<Blocks> blocks = measure(side, w, {{part.id, 1, true}}, /*is_recorded=*/false);
+    if (!blocks) return blocks.error();
+    return keeps_result(baseline, blocks->front());
+  };
+  if (units.empty()) return {};
+  // The other kind of the same replay may have been broken by units that are excluded by now.
+  Result<bool> is_mended = test(units);
+  if (!is_mended) return is_mended.error();
+  if (*is_mended) return {};
+  Result<Breaking> breaking = find_breaking_units(units, test, kMaxBisectTests);
+  if (!breaking) return breaking.error();
+  if (Status status = exclude(side, w, breaking->alone, "a copy of it changes the result"); !status)
+    return status;
+  return exclude(side, w, breaking->together, "copies of it and of other units together change the result");
+}
+
+Status CompareSession::exclude(Side& side, size_t w, const std::vector<core::UnitName>& units,
+                               const std::string& reason) {
+  for (const core::UnitName& unit : units) {
+    side.workloads[w].excluded.insert(unit);
+    core::Event event;
+    event.kind = "excluded";
+    event.side = side.side;
+    event.workload = workloads_[w].facts.id;
+    event.unit = unit;
+    event.reason = reason;
+    const core::Graph& graph = side.workloads[w].graph.graphs[static_cast<size_t>(unit.graph)];
+    const int node = graph.units[static_cast<size_t>(unit.unit)].nodes.front();
+    event.text = fmt::format("{} in {}: {} cannot be replayed", side.program.name, event.workload,
+                             graph.nodes[static_cast<size_t>(node)].name);
+    if (Status status = log_.append(core::record_line(event)); !status) return status;
+  }
+  return {};
+}
+
+}  // namespace opledger::session

@@ -1,0 +1,105 @@
+// The course of one comparison, step by step. Internal to the session: others call run_compare.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/record/record.h"
+#include "platform/clock.h"
+#include "platform/interrupt.h"
+#include "session/compare.h"
+#include "session/progress.h"
+#include "session/random.h"
+#include "session/record_log.h"
+#include "session/schedule.h"
+#include "session/side.h"
+#include "session/workloads.h"
+
+namespace opledger::session {
+
+class CompareSession {
+ public:
+  /// All references must outlive it. `started_ns` is when the budget began to run.
+  CompareSession(const CompareOptions& options, const platform::Clock& clock,
+                 const platform::Interrupt& interrupt, Progress& progress, RecordLog& log,
+                 std::array<Side, 2> sides, int64_t needed_tokens);
+
+  /// Discovers, plans, measures. The text is the record's end reason. The record is complete but for its end
+  /// line.
+  Result<std::string> run();
+
+ private:
+  // Discovery: one launch of each engine, in which nothing is timed.
+  Status write_facts();
+  Status discover(Side& side, std::vector<std::vector<float>>& logits);
+  Status make_ids(Side& side);
+  Status describe(Side& side);
+  Status describe_workload(Side& side, size_t w);
+  Result<nlohmann::json> probe_graph(Side& side, const Workload& workload);
+  Status take_logits(Side& side, std::vector<std::vector<float>>& logits);
+  Status write_agreement(const std::array<std::vector<std::vector<float>>, 2>& logits);
+  Status scope_all();
+
+  // Launch groups.
+  Status plan();
+  Status run_group(int group);
+  Status run_resident_group(int64_t end_ns);
+  Status run_alternating_group(int64_t end_ns);
+  Status launch(Side& side);
+  Status close(Side& side);
+  Status first_turn(Side& side, size_t w);
+  Status turns(const std::vector<Side*>& sides, size_t w, int64_t end_ns);
+  Status turn(Side& side, size_t w, int64_t end_ns);
+  Status warm_up(Side& side, size_t w);
+  [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
+  [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;
+  [[nodiscard]] std::vector<ScheduleEntry> verify_schedule(const Side& side, size_t w) const;
+
+  // Arms and blocks.
+  Status prepare(Side& side, size_t w);
+  Result<nlohmann::json> ask_prepare(Side& side, size_t w, const std::vector<ArmPlan>& arms);
+  using Blocks = std::vector<nlohmann::json>;
+  /// Measures a schedule; blocks go to the record when `is_recorded`. Keeps pass and cost estimates up to
+  /// date.
+  Result<Blocks> measure(Side& side, size_t w, const std::vector<ScheduleEntry>& schedule, bool is_recorded);
+
+  // Replays: chosen once, after the first group's pilot.
+  Status choose();
+  Status check_replays(Side& side, size_t w);
+  Status bisect(Side& side, size_t w, const ArmPlan& arm, const nlohmann::json& baseline);
+  Status exclude(Side& side, size_t w, const std::vector<core::UnitName>& units, const std::string& reason);
+
+  Status note(const char* kind, const Side* side, const std::string& text);
+  [[nodiscard]] double left_ns() const;
+  [[nodiscard]] EngineContext context() const;
+
+  const CompareOptions& options_;
+  const platform::Clock& clock_;
+  const platform::Interrupt& interrupt_;
+  Progress& progress_;
+  RecordLog& log_;
+  std::array<Side, 2> sides_;
+  int64_t needed_tokens_;
+  int64_t started_ns_;
+  int64_t end_ns_;
+  int64_t context_tokens_ = 0;
+  std::vector<int64_t> ids_;
+  std::string token_source_;
+  std::vector<Workload> workloads_;
+  std::vector<std::string> scope_names_;
+  Random random_;
+  SessionPlan plan_;
+  int group_ = 0;
+  int round_ = 0;
+  int64_t sequence_ = 0;
+  bool has_chosen_replays_ = false;
+  bool is_resident_ = true;
+  std::vector<std::string> not_run_;  ///< what the budget did not allow
+};
+
+}  // namespace opledger::session

@@ -1,0 +1,113 @@
+// Costs are estimates from passes already seen; nothing here reads a clock.
+#include "session/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace opledger::session {
+namespace {
+
+constexpr double kBlockNs = 60e6;
+constexpr double kMinShareRatio = 0.05;
+
+bool is_in_round(const ArmPlan& arm, const RoundOptions& options) {
+  if (arm.kind == "baseline") return false;
+  if (arm.kind == "price") return options.with_price;
+  if (arm.kind == "empty") return options.with_empty;
+  return true;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const ScheduleEntry& entry : schedule) {
+    out.push_back({{"arm", entry.arm}, {"passes", entry.passes}, {"verify", entry.is_verify}});
+  }
+  return out;
+}
+
+int passes_per_block(double pass_ns) {
+  if (!(pass_ns > 0)) return 1;
+  return static_cast<int>(std::clamp(std::ceil(kBlockNs / pass_ns), 1.0, 8.0));
+}
+
+std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options,
+                                    Random& random) {
+  std::vector<const ArmPlan*> order;
+  const ArmPlan* price = nullptr;
+  for (const ArmPlan& arm : arms) {
+    if (!is_in_round(arm, options)) continue;
+    if (arm.kind == "price") {
+      price = &arm;
+    } else {
+      order.push_back(&arm);
+    }
+  }
+  random.shuffle(order);
+  if (price != nullptr) order.insert(order.begin(), price);
+  const int passes = passes_per_block(options.pass_ns);
+  std::vector<ScheduleEntry> round{{"baseline", passes, false}};
+  for (const ArmPlan* arm : order) {
+    round.push_back({arm->id, passes, false});
+    if (!options.is_tight || arm == order.back()) round.push_back({"baseline", passes, false});
+  }
+  return round;
+}
+
+double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options) {
+  double ratio = 1.0;
+  bool has_arm = false;
+  for (const ArmPlan& arm : arms) {
+    if (!is_in_round(arm, options)) continue;
+    ratio += arm.cost_ratio + (options.is_tight ? 0.0 : 1.0);
+    has_arm = true;
+  }
+  if (options.is_tight && has_arm) ratio += 1.0;
+  return ratio * options.pass_ns * passes_per_block(options.pass_ns);
+}
+
+std::vector<ScheduleEntry> verify_of(const std::vector<ArmPlan>& arms) {
+  std::vector<ScheduleEntry> schedule{{"baseline", 1, true}};
+  for (const ArmPlan& arm : arms) {
+    if (arm.kind != "baseline") schedule.push_back({arm.id, 1, true});
+  }
+  return schedule;
+}
+
+SessionPlan plan_groups(const GroupCost& cost, double time_left_ns) {
+  SessionPlan plan;
+  const double tight_ns = 3 * (cost.fixed_ns + cost.rounds_ns) + cost.verify_ns;
+  const double loose_ns = 3 * (cost.fixed_ns + cost.rounds_ns * 1.5 + cost.verify_ns);
+  plan.is_tight = loose_ns > time_left_ns;
+  plan.minimum_ns = plan.is_tight ? tight_ns : loose_ns;
+  // Three groups are worth a seventh of overtime: two would leave every interval empty.
+  plan.fits = tight_ns <= 1.15 * time_left_ns;
+  if (!plan.fits) {
+    const double group_ns = std::max(cost.fixed_ns + cost.rounds_ns + cost.verify_ns / 3, 1.0);
+    plan.groups = static_cast<int>(std::clamp(std::floor(time_left_ns / group_ns), 1.0, 2.0));
+  }
+  return plan;
+}
+
+std::vector<size_t> choose_replays(const std::vector<ReplayCandidate>& candidates, size_t workloads,
+                                   double budget_ns) {
+  std::vector<size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t x, size_t y) { return candidates[x].share_ratio > candidates[y].share_ratio; });
+  std::vector<double> left_ns(workloads, budget_ns / static_cast<double>(std::max<size_t>(workloads, 1)));
+  std::vector<size_t> chosen;
+  for (const size_t i : order) {
+    const ReplayCandidate& candidate = candidates[i];
+    if (candidate.share_ratio <= kMinShareRatio || candidate.round_ns > left_ns[candidate.workload]) continue;
+    left_ns[candidate.workload] -= candidate.round_ns;
+    chosen.push_back(i);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+}  // namespace opledger::session

@@ -1,0 +1,76 @@
+// The order of blocks in a round, and the plan of a session's time. Pure: costs in, schedules out.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "session/arms.h"
+#include "session/random.h"
+
+namespace opledger::session {
+
+struct ScheduleEntry {
+  std::string arm;
+  int passes = 1;
+  bool is_verify = false;
+};
+
+nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule);
+
+/// Passes of one block: enough to last some 60 ms, at most 8.
+int passes_per_block(double pass_ns);
+
+struct RoundOptions {
+  bool with_price = false;  ///< the first round of a launch group: the price comes before any other arm
+  bool with_empty = false;
+  /// Baselines only at both ends instead of between all arms: where a pass is dear and time is short.
+  bool is_tight = false;
+  double pass_ns = 1e6;  ///< of a baseline
+};
+
+/// A round of `arms` (which hold a baseline): baselines around every other arm, the others in random order.
+std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options,
+                                    Random& random);
+
+/// What a round takes, in nanoseconds.
+double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options);
+
+/// Untimed blocks: the baseline and then each of `arms` that is not the baseline.
+std::vector<ScheduleEntry> verify_of(const std::vector<ArmPlan>& arms);
+
+/// What a launch group needs at the least: both engines started, their graphs run, one round of the base
+/// arms.
+struct GroupCost {
+  double fixed_ns = 0;   ///< starts, loads, graphs, preparation
+  double rounds_ns = 0;  ///< one round of the base arms, all workloads, both sides
+  double verify_ns = 0;  ///< one untimed pass of the base arms, all workloads, both sides
+};
+
+struct SessionPlan {
+  int groups = 3;
+  bool is_tight = false;  ///< no time to spare: tight rounds, each arm verified in one group only
+  double minimum_ns = 0;  ///< what the plan needs at the least
+  bool fits = true;       ///< that is within the time left
+};
+
+/// Three launch groups where they fit (intervals need three), loosened when there is twice the time, fewer
+/// when there is not enough.
+SessionPlan plan_groups(const GroupCost& cost, double time_left_ns);
+
+/// A scope that could be replayed, with what a round of its arms takes for both sides of one workload.
+struct ReplayCandidate {
+  size_t workload = 0;
+  std::string scope;
+  double share_ratio = 0;  ///< the larger of both sides'
+  double round_ns = 0;
+};
+
+/// Which candidates to measure: those above 5% of the pass, largest shares first, as long as `budget_ns` (per
+/// launch group, split fairly over `workloads`) lasts. Indices into `candidates`.
+std::vector<size_t> choose_replays(const std::vector<ReplayCandidate>& candidates, size_t workloads,
+                                   double budget_ns);
+
+}  // namespace opledger::session

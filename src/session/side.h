@@ -1,0 +1,80 @@
+// One side of a comparison: how its engine is started and loaded, what its graphs are, and which arms it
+// runs. Internal to the session.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/graph.h"
+#include "core/record/record.h"
+#include "core/scopes/scopes.h"
+#include "gguf/reader.h"
+#include "session/arms.h"
+#include "session/engine.h"
+#include "session/workloads.h"
+
+namespace opledger::session {
+
+/// What is known of one workload on one side.
+struct SideWorkload {
+  std::string graph_text;       ///< the probing engine's `graph` reply
+  core::WorkloadGraph graph;    ///< the same, read
+  nlohmann::json given_units;   ///< its groups, for later launches
+  std::vector<int> unit_scope;  ///< in unit order
+  std::set<core::UnitName> excluded;
+  std::vector<ArmPlan> arms;
+  std::set<std::string> checked_arms;        ///< ids whose digests were compared with the baseline's
+  std::vector<nlohmann::json> stamp_blocks;  ///< of the pilot
+  std::vector<nlohmann::json> price_blocks;
+  double pass_ns = 0;       ///< of a baseline, from what was seen last; 0 before
+  double cost_ratio = 1.0;  ///< time that measuring takes over the sum of its passes
+  int rounds = 0;           ///< in this launch group
+};
+
+struct Side {
+  core::Side side = core::Side::kA;
+  EngineSpec spec;
+  LoadSettings settings;
+  EngineProgram program;
+  gguf::GgufFile model;
+  bool may_probe = true;
+
+  nlohmann::json initialize, load_params, load;
+  std::shared_ptr<const core::RuleSet> rules;
+  std::optional<int64_t> memory_bytes;  ///< what `load` takes, as the engine estimates it
+  std::vector<std::string> arm_kinds;
+  std::vector<SideWorkload> workloads;
+  double launch_ns = 0;  ///< a start, load and all graphs of the last launch
+
+  std::optional<Engine> engine;  ///< while it runs
+
+  [[nodiscard]] const char* letter() const { return core::side_name(side); }
+  [[nodiscard]] bool can(const char* capability) const;
+  [[nodiscard]] int layers() const;
+  /// After this many layers a hybrid model's layers are of the same sort again; 1 for uniform models.
+  [[nodiscard]] int layer_interval() const;
+};
+
+/// Starts the side's engine, asks what memory `load` takes (environment error when the machine has not got
+/// it) and loads the model. Fills initialize, load_params, load, memory_bytes, arm_kinds and engine.
+Status start_and_load(Side& side, int64_t context_tokens, const EngineContext& context);
+
+/// Asks the running engine for a workload's graph, found by probing where `probe` is true.
+Result<nlohmann::json> ask_graph(Side& side, const Workload& workload, bool probe,
+                                 const nlohmann::json& given_units);
+
+/// Groups of more than one node, in the form that `graph` takes; null when there are none.
+nlohmann::json groups_of(const core::WorkloadGraph& graph);
+
+/// A failure naming the difference unless both have the same calls, signatures and units.
+Status check_same_graph(const std::string& engine, const core::WorkloadGraph& probed,
+                        const core::WorkloadGraph& measured);
+
+}  // namespace opledger::session
