@@ -62,18 +62,10 @@ bool is_command(const CLI::App& app, std::string_view word) {
 
 void add_commands(CLI::App& app, Action& action) {
   add_engine(app, action);
-#ifdef OPLEDGER_HAS_GRAPH
   add_graph(app, action);
-#endif
-#ifdef OPLEDGER_HAS_COMPARE
   add_compare(app, action);
-#endif
-#ifdef OPLEDGER_HAS_REPORT
   add_report(app, action);
-#endif
-#ifdef OPLEDGER_HAS_SKELETON
   add_skeleton(app, action);
-#endif
 }
 
 int run(int argc, char** argv) {
