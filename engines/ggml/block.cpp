@@ -251,16 +251,13 @@ Json prepared_json(const Workload& workload, const Arm& arm,
 
 Result<Json> measure_block(Runner& runner, Workload& workload, Arm& arm, int passes, bool verify) {
   BlockJson block(workload.id, arm.id, verify);
-  if (verify) {
-    const Result<std::string> digest = runner.verify(workload, arm);
-    if (!digest) return digest.error();
-    block.set_state_digest(*digest);
-    return block.finish();
-  }
   for (int i = 0; i < passes; ++i) {
-    const Result<PassTimes> pass = runner.run_pass(workload, arm);
+    std::string state_digest;
+    const Result<PassTimes> pass =
+        verify ? runner.verify(workload, arm, state_digest) : runner.run_pass(workload, arm);
     if (!pass) return pass.error();
     block.add(*pass, arm.kind);
+    if (verify) block.set_state_digest(state_digest);
   }
   return block.finish();
 }

@@ -22,7 +22,7 @@ Result<ArmRequest> parse_arm(const Workload& workload, const nlohmann::json& req
 nlohmann::json prepared_json(const Workload& workload, const Arm& arm,
                              const std::vector<std::vector<UnitReplay>>& replays, size_t shadow_bytes);
 
-/// Runs `passes` passes of one arm (one untimed pass when `verify`) and reports them.
+/// Runs `passes` passes of one arm and reports them; when `verify`, with the digest of lasting memory.
 Result<nlohmann::json> measure_block(Runner& runner, Workload& workload, Arm& arm, int passes, bool verify);
 
 /// Model file, KV cache and working memory; nothing when the file's metadata does not say.

@@ -281,6 +281,10 @@ Status Runner::put_back(const Workload& workload) {
 
 Result<PassTimes> Runner::run_pass(Workload& workload, Arm& arm) {
   if (Status status = put_back(workload); !status) return status.error();
+  return timed_pass(workload, arm);
+}
+
+Result<PassTimes> Runner::timed_pass(Workload& workload, Arm& arm) {
   PassTimes times;
   workload_ = &workload;
   arm_ = &arm;
@@ -314,7 +318,7 @@ Result<PassTimes> Runner::run_pass(Workload& workload, Arm& arm) {
   return times;
 }
 
-Result<std::string> Runner::verify(Workload& workload, Arm& arm) {
+Result<PassTimes> Runner::verify(Workload& workload, Arm& arm, std::string& state_digest) {
   const std::vector<Leaf> memory = workload.lasting_memory();
   if (Status status = put_back(workload); !status) return status.error();
   for (size_t i = 0; i < memory.size(); ++i) {
@@ -326,24 +330,14 @@ Result<std::string> Runner::verify(Workload& workload, Arm& arm) {
       std::memcpy(tensor->data, snapshot_[i].data(), snapshot_[i].size());
     }
   }
-  PassTimes times;
-  workload_ = &workload;
-  arm_ = &arm;
-  times_ = &times;
-  times.unit_ns.assign(workload.unit_count(), 0);
-  times.copy_ns.assign(workload.unit_count(), 0);
-  problem_.clear();
-  mode_ = Mode::kMeasure;
-  const Status status = decode_tokens(workload, {});
-  mode_ = Mode::kPassThrough;
-  times_ = nullptr;
-  if (!status) return status.error();
+  Result<PassTimes> times = timed_pass(workload, arm);
+  if (!times) return times;
   XXH3_state_t* state = XXH3_createState();
   XXH3_128bits_reset(state);
   for (const Leaf& leaf : memory) XXH3_128bits_update(state, leaf.tensor->data, ggml_nbytes(leaf.tensor));
-  const std::string digest = hex_of(XXH3_128bits_digest(state));
+  state_digest = hex_of(XXH3_128bits_digest(state));
   XXH3_freeState(state);
-  return digest;
+  return times;
 }
 
 Status Runner::prepare(Workload& workload, Arm& arm, const std::vector<std::vector<UnitReplay>>& replays) {

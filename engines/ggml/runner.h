@@ -39,8 +39,9 @@ class Runner {
   Status activate(Workload& workload);
   /// One pass. The workload must be active.
   Result<PassTimes> run_pass(Workload& workload, Arm& arm);
-  /// One untimed pass over zeroed lasting memory; digest of all of it afterwards.
-  Result<std::string> verify(Workload& workload, Arm& arm);
+  /// One pass whose times mean nothing, over lasting memory that held nothing but the prompt; afterwards
+  /// `state_digest` covers the raw bytes of all of it.
+  Result<PassTimes> verify(Workload& workload, Arm& arm, std::string& state_digest);
 
   /// Builds an arm's graphs; scratch grows as needed.
   Status prepare(Workload& workload, Arm& arm, const std::vector<std::vector<UnitReplay>>& replays);
@@ -57,6 +58,8 @@ class Runner {
   /// The timed part: decodes the workload's tokens with on_graph in the given mode.
   Status decode_tokens(const Workload& workload, const std::function<void(int row)>& after_decode);
   Status put_back(const Workload& workload);
+  /// One pass from where the lasting memory stands.
+  Result<PassTimes> timed_pass(Workload& workload, Arm& arm);
   void finish_routing(Workload& workload);
 
   enum class Mode { kPassThrough, kDescribe, kRouting, kMeasure };

@@ -35,7 +35,8 @@ Json error_message(const Json& id, int code, const std::string& message, const c
 
 std::map<std::string, std::string> flags_of(const Json& params) {
   std::map<std::string, std::string> flags;
-  for (const auto& [name, value] : params.value("flags", Json::object()).items()) {
+  const Json given = params.value("flags", Json::object());  // items() does not keep a temporary alive
+  for (const auto& [name, value] : given.items()) {
     flags[name] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return flags;
