@@ -83,6 +83,10 @@ class Judge {
     }
     result_.file_weight_bytes = facts_.tensor_bytes();
     for (const auto& [name, weight] : read) check_read_weight(*weight);
+    for (const auto& [role, count] : merged_) {
+      result_.notes.push_back(fmt::format("{} weights {} were made of the file's {}", count, role,
+                                          fmt::join(rules_.weight_parts.at(role), ", ")));
+    }
     for (const ModelTensor& tensor : facts_.tensors) {
       if (known_read_.contains(tensor.name)) {
         result_.read_weight_bytes += tensor.bytes;
@@ -113,8 +117,7 @@ class Judge {
       problem("weight {} is read but is not in the file, nor made of weights that are", weight.name);
       return;
     }
-    result_.notes.push_back(
-        fmt::format("{} was made of the file's {}", weight.name, fmt::join(parts->second, ", ")));
+    ++merged_[parts->first];
   }
 
   /// Bytes of the file's tensor that `weight` was made of for role `part`; 0 when the file has none.
@@ -232,6 +235,7 @@ class Judge {
   const ModelFacts& facts_;
   PassShape shape_;
   std::set<std::string> known_read_;
+  std::map<std::string, int> merged_;  ///< role of a weight that the engine merged -> how many
   Completeness result_;
 };
 

@@ -92,9 +92,22 @@ class Observer {
     return true;
   }
 
+  /// Cached cells, or a copy of them. Products without a weight that read none only rotate a query or a
+  /// value.
+  static bool reads_cells(const Graph& graph, int source) {
+    const auto is_cells = [](const Root& root) {
+      return root.tensor != nullptr && root.tensor->kind == TensorKind::kKv;
+    };
+    const Root root = root_of(graph, source);
+    if (root.node < 0) return is_cells(root);
+    const auto roots = roots_of(graph, graph.nodes[static_cast<size_t>(root.node)]);
+    return std::any_of(roots.begin(), roots.end(), is_cells);
+  }
+
   void add_attention(const Graph& graph, const Node& node, int calls) {
-    const bool is_flash = node.op == "FLASH_ATTN_EXT" && node.src.size() >= 2;
-    if (!is_flash && node.op != "MUL_MAT") return;
+    if (node.src.size() < 2) return;
+    const bool is_flash = node.op == "FLASH_ATTN_EXT";
+    if (!is_flash && !(node.op == "MUL_MAT" && reads_cells(graph, node.src.front()))) return;
     work_.counted_flop += node.flop * calls;
     const Root keys = root_of(graph, node.src[is_flash ? 1 : 0]);
     // Of the two products of attention without flash attention, the one with the keys is counted for both.
