@@ -27,8 +27,9 @@ void add_gap_closes(const WorkloadLedger& ledger, std::vector<Check>& checks) {
     check.limit =
         std::max(kUnexplainedGapRatio * std::abs(*ledger.graph_gap.ms), kUnexplainedPassRatio * pass);
     check.status = *check.value <= *check.limit ? CheckStatus::kHeld : CheckStatus::kFailed;
-    check.text = fmt::format("rows leave {:.3g} ms of a gap of {:.3g} ms unexplained, allowed {:.3g}",
-                             *ledger.unexplained_gap.ms, *ledger.graph_gap.ms, *check.limit);
+    check.text = fmt::format("rows leave {} ms of a gap of {} ms unexplained, allowed {}",
+                             brief_ms(*ledger.unexplained_gap.ms), brief_ms(*ledger.graph_gap.ms),
+                             brief_ms(*check.limit));
   }
   checks.push_back(check);
 }

@@ -30,7 +30,7 @@ Judgement judge_difference(const char* what, const std::optional<Estimate>& diff
     return {false, fmt::format("{} {} ms, unresolved: fewer than three rounds", what, figure)};
   const bool held = difference->interval->lies_inside(tolerance_ms);
   const bool is_apart = std::abs(difference->centre) > tolerance_ms;
-  return {held, fmt::format("{} {} ms, allowed {:.3g}{}", what, figure, tolerance_ms,
+  return {held, fmt::format("{} {} ms, allowed {}{}", what, figure, brief_ms(tolerance_ms),
                             held || is_apart ? "" : ": unresolved, it needs more rounds")};
 }
 
@@ -43,7 +43,7 @@ Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double 
                                                     : std::abs(excess->centre) > tolerance_ms);
   if (!is_apart) return {true, ""};
   const std::string apart =
-      fmt::format("copy {:.3g} against original {:.3g} ms", *best.copy_ms, *best.original_ms);
+      fmt::format("copy {} against original {} ms", brief_ms(*best.copy_ms), brief_ms(*best.original_ms));
   if (best.is_warm && excess->centre < 0) return {true, apart + " (warm by bytes)"};
   double low = *best.copy_ms;
   double high = *best.copy_ms;
@@ -58,8 +58,8 @@ Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double 
     return {false, apart + ", and no bracket of sibling and shadow weights"};
   const bool is_bracketed =
       low - tolerance_ms <= *best.original_ms && *best.original_ms <= high + tolerance_ms;
-  return {is_bracketed, fmt::format("{}, sibling and shadow copies {:.3g} to {:.3g}{}", apart, low, high,
-                                    is_bracketed ? " bracket it" : " do not bracket it")};
+  return {is_bracketed, fmt::format("{}, sibling and shadow copies {} to {}{}", apart, brief_ms(low),
+                                    brief_ms(high), is_bracketed ? " bracket it" : " do not bracket it")};
 }
 
 Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
@@ -139,9 +139,9 @@ Check linear(const PairSamples& pair, Side which) {
       if (check.value && share <= *check.value) continue;
       check.value = share;
       check.status = share <= kLinearInterceptRatio ? CheckStatus::kHeld : CheckStatus::kFailed;
-      check.text =
-          fmt::format("{}: {:.3g} + {:.3g} ms per copy ({} weights), the constant is {:.1f}% of the pass",
-                      figures.scope->name, fit->intercept, fit->slope, weights, 100 * share);
+      check.text = fmt::format("{}: {} + {} ms per copy ({} weights), the constant is {:.1f}% of the pass",
+                               figures.scope->name, brief_ms(fit->intercept), brief_ms(fit->slope), weights,
+                               100 * share);
     }
   }
   return check;

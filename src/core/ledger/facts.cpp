@@ -109,10 +109,10 @@ void add_price(const PairSamples& pair, std::vector<std::string>& out) {
     if (!price.ms || !pass.ms) continue;
     const auto intervals = static_cast<double>(samples.calls_in(samples.mask_of_all()));
     const double total_ms = *price.ms * intervals * samples.ms_per_ns;
-    out.push_back(fmt::format(
-        "{}: the clocks' price, {:.0f} ns an interval and {:.3g} ms in all ({:.1f}% of the pass), "
-        "is taken off the rows",
-        pair.name(side), *price.ms, total_ms, 100 * total_ms / *pass.ms));
+    out.push_back(
+        fmt::format("{}: the clocks' price, {:.0f} ns an interval and {} ms in all ({:.1f}% of the pass), "
+                    "is taken off the rows",
+                    pair.name(side), *price.ms, brief_ms(total_ms), 100 * total_ms / *pass.ms));
   }
 }
 

@@ -101,9 +101,28 @@ std::string bracket_text(const ScopeSide& side) {
   std::string text;
   for (const ReplayFigures& replay : side.replays) {
     if (replay.copy_ms)
-      text += fmt::format("{}{} {:.3g}", text.empty() ? "" : ", ", replay.weights, *replay.copy_ms);
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", replay.weights, brief_ms(*replay.copy_ms));
   }
   return text;
+}
+
+// The stamped replay's parts; those too small to matter are left out.
+std::string why_they_differ(const ScopeSide& side, const ReplayFigures& best, double tolerance_ms) {
+  if (!best.copy_ms || !best.original_beside_ms || !best.neighbours_ms)
+    return "no stamped replay was made that would say why";
+  std::string why =
+      fmt::format("copies cost {} (by weights: {})", brief_ms(*best.copy_ms), bracket_text(side));
+  const double saved = *best.original_ms - *best.original_beside_ms;
+  if (std::abs(saved) > tolerance_ms / 4)
+    why += saved > 0 ? fmt::format(", beside them the originals, whose weights they brought closer, {} less",
+                                   brief_ms(saved))
+                     : fmt::format(", beside them the originals {} more", brief_ms(-saved));
+  if (std::abs(*best.neighbours_ms) > tolerance_ms / 4)
+    why += fmt::format(", the other units {} {}", brief_ms(std::abs(*best.neighbours_ms)),
+                       *best.neighbours_ms > 0 ? "more" : "less");
+  if (best.disagreement && std::abs(best.disagreement->centre) > tolerance_ms)
+    why += fmt::format(", which does not explain it: these parts say {}", brief_ms(*best.predicted_ms));
+  return why;
 }
 
 // Where the clocks disagree, the facts that say why.
@@ -124,18 +143,12 @@ void add_disagreement(const std::string& engine, const ScopeSide& side, const Me
                     engine));
   if (!stamp.ms || !plain.ms || !best.original_ms) return;
   const double difference = *plain.ms - *best.original_ms;
-  if (std::abs(difference) <= clock_tolerance_ms(*best.original_ms, pass_ms)) return;
-  std::string why = "no stamped replay was made that would say why";
-  if (best.copy_ms && best.original_beside_ms && best.neighbours_ms) {
-    why = fmt::format(
-        "a copy costs {:.3g}, it makes its original {:+.3g} (its weights are closer) and the other "
-        "units {:+.3g}; copies by weights: {}",
-        *best.copy_ms, *best.original_beside_ms - *best.original_ms, *best.neighbours_ms, bracket_text(side));
-  }
-  row.notes.push_back(
-      fmt::format("{}: replay says {:.3g} ms, stamps {:.3g}: {}; the row takes the stamps, whose sum "
-                  "closes on the pass",
-                  engine, *plain.ms, *best.original_ms, why));
+  const double tolerance_ms = clock_tolerance_ms(*best.original_ms, pass_ms);
+  if (std::abs(difference) <= tolerance_ms) return;
+  row.notes.push_back(fmt::format(
+      "{}: replay says {} ms, stamps {}: {}; the row takes the stamps, whose sum closes on "
+      "the pass",
+      engine, brief_ms(*plain.ms), brief_ms(*best.original_ms), why_they_differ(side, best, tolerance_ms)));
 }
 
 GroupFigures chosen_figures(const ScopeSide& side, bool takes_stamps) {

@@ -2,6 +2,7 @@
 #include "core/ledger/samples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "core/stats/summary.h"
@@ -215,9 +216,15 @@ std::vector<double> values_of(const RoundFigures& figures) {
   return values;
 }
 
+std::string brief_ms(double ms) {
+  const double size = std::abs(ms);
+  const int decimals = size >= 1000 ? 0 : (size >= 100 ? 1 : (size >= 10 ? 2 : 3));
+  return fmt::format("{:.{}f}", ms, decimals);
+}
+
 std::string figure_text(double centre, const std::optional<Interval>& interval) {
-  if (!interval) return fmt::format("{:.3g}", centre);
-  return fmt::format("{:.3g} [{:.3g}, {:.3g}]", centre, interval->low, interval->high);
+  if (!interval) return brief_ms(centre);
+  return fmt::format("{} [{}, {}]", brief_ms(centre), brief_ms(interval->low), brief_ms(interval->high));
 }
 
 }  // namespace opledger::core::detail

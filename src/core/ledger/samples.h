@@ -74,7 +74,9 @@ GroupFigures paired_difference(const GroupFigures& a, const GroupFigures& b);
 std::vector<double> values_of(const GroupFigures& figures);
 std::vector<double> values_of(const RoundFigures& figures);
 
-/// "12.3 [11.9, 12.7]": for notes and check texts.
+/// Milliseconds with about four digits: 1224, 309.1, 12.35, 0.412. For notes and check texts.
+std::string brief_ms(double ms);
+/// "12.35 [11.90, 12.70]".
 std::string figure_text(double centre, const std::optional<Interval>& interval);
 
 }  // namespace opledger::core::detail
