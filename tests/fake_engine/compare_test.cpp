@@ -1,0 +1,194 @@
+// Whole comparisons of two scripted engines, in which every time is planted: what the record must then hold.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "session_fixture.h"
+
+namespace opledger::fake {
+namespace {
+
+using nlohmann::json;
+
+core::Record record_of(const Result<session::CompareOutcome>& outcome) {
+  Result<core::Record> record = core::parse_record(outcome->record_text, "record");
+  EXPECT_TRUE(record) << (record ? "" : record.error().message);
+  return std::move(*record);
+}
+
+class Compare : public FakeSession {};
+
+TEST_F(Compare, LeavesARecordWithEveryFactAndThreeGroups) {
+  const auto outcome = compare(options());
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_FALSE(outcome->error) << outcome->error->message;
+  EXPECT_EQ(outcome->end_reason, "complete");
+  const core::Record record = record_of(outcome);
+  EXPECT_TRUE(record.cache);
+  EXPECT_EQ(record.engines.size(), 2U);
+  EXPECT_EQ(record.models.size(), 2U);
+  ASSERT_EQ(record.workloads.size(), 2U);
+  EXPECT_EQ(record.workloads[0].id, "pp8");
+  EXPECT_EQ(record.workloads[1].id, "tg4@8");
+  EXPECT_EQ(record.graphs.size(), 4U);
+  EXPECT_GE(record.groups.size(), 3U);
+  ASSERT_EQ(record.logits.size(), 1U);
+  EXPECT_EQ(record.logits[0].top1_agreement_ratio, 1.0);
+  EXPECT_EQ(record.end_reason, "complete");
+  EXPECT_TRUE(record.doubts.empty());
+}
+
+TEST_F(Compare, EveryArmsBlockStandsBetweenBaselinesOfItsRound) {
+  const core::Record record = record_of(compare(options()));
+  std::map<std::string, std::vector<std::string>> rounds;
+  for (const core::Block& block : record.blocks) {
+    if (block.is_verify) continue;
+    const core::BlockPlace& place = block.place;
+    rounds[std::string(core::side_name(place.side)) + place.workload + "/" + std::to_string(place.group) +
+           "/" + std::to_string(place.round)]
+        .push_back(block.arm);
+  }
+  EXPECT_GE(rounds.size(), 12U);
+  for (const auto& [name, arms] : rounds) {
+    ASSERT_GE(arms.size(), 3U) << name;
+    for (size_t i = 0; i < arms.size(); ++i) EXPECT_EQ(arms[i] == "baseline", i % 2 == 0) << name << " " << i;
+  }
+}
+
+TEST_F(Compare, ThePriceIsMeasuredFirstInEveryGroup) {
+  const core::Record record = record_of(compare(options()));
+  std::map<std::string, std::string> first;
+  for (const core::Block& block : record.blocks) {
+    if (block.is_verify || block.arm == "baseline") continue;
+    first.emplace(
+        block.place.workload + core::side_name(block.place.side) + std::to_string(block.place.group),
+        block.arm);
+  }
+  for (const auto& [name, arm] : first) EXPECT_EQ(arm, "price") << name;
+}
+
+TEST_F(Compare, EveryArmIsVerifiedInSomeGroup) {
+  const core::Record record = record_of(compare(options()));
+  std::set<std::string> run;
+  std::set<std::string> verified;
+  for (const core::Block& block : record.blocks) {
+    (block.is_verify ? verified : run)
+        .insert(core::side_name(block.place.side) + block.place.workload + block.arm);
+    if (block.is_verify) EXPECT_TRUE(block.state_digest);
+  }
+  EXPECT_EQ(run, verified);
+}
+
+TEST_F(Compare, EnginesTakeTurnsInTheOrderABBA) {
+  session::CompareOptions wanted = options();
+  wanted.max_rounds = 4;
+  const core::Record record = record_of(compare(wanted));
+  std::string turns;
+  for (const core::Block& block : record.blocks) {
+    if (block.place.group != 2 || block.place.workload != "pp8" || block.is_verify) continue;
+    const char side = *core::side_name(block.place.side);
+    if (turns.empty() || turns.back() != side) turns += side;
+  }
+  // b starts the second group; b a, then a b: neighbouring turns of one side show as one letter.
+  EXPECT_EQ(turns.substr(0, 3), "bab");
+}
+
+TEST_F(Compare, ScopesAboveATwentiethArereplayedOnBothSidesAndSmallOnesNot) {
+  script("a", {{"ns_per_token", {{"default", 100}, {"ffn_down", 20000}, {"FLASH_ATTN_EXT", 5000}}}});
+  const core::Record record = record_of(compare(options()));
+  std::map<std::string, std::set<std::string>> scopes;
+  for (const core::ArmsFacts& facts : record.arms) {
+    for (const core::Arm& arm : facts.arms) {
+      if (!arm.scope.empty())
+        scopes[std::string(core::side_name(facts.side)) + facts.workload].insert(arm.scope);
+    }
+  }
+  ASSERT_EQ(scopes.size(), 4U);
+  for (const auto& [name, found] : scopes) {
+    EXPECT_EQ(found.count("dense_proj"), 1U) << name;
+    EXPECT_EQ(found.count("attention"), 1U) << name;
+  }
+}
+
+TEST_F(Compare, CopiesAreChosenForAnIncrementOfATenth) {
+  // a: 2 layers; per token 7 dense units of 1000 a layer, attention 500 a layer, the rest 1: attention
+  // is 6.6%.
+  const json rest{{"default", 1}, {"MUL_MAT", 1000}, {"FLASH_ATTN_EXT", 500}, {"output", 1}};
+  script("a", {{"ns_per_token", rest}, {"price_ns", 0}});
+  script("b", {{"ns_per_token", rest}, {"price_ns", 0}});
+  const core::Record record = record_of(compare(options()));
+  std::set<std::string> ids;
+  for (const core::ArmsFacts& facts : record.arms) {
+    for (const core::Arm& arm : facts.arms) {
+      if (arm.scope == "attention") ids.insert(arm.id);
+    }
+  }
+  EXPECT_EQ(ids, (std::set<std::string>{"replay:attention:sibling:2", "stamped_replay:attention:sibling:2"}));
+}
+
+TEST_F(Compare, UnitsThatChangeTheResultAreFoundAndExcluded) {
+  script("b", {{"breaking_units", {5}}});
+  const auto outcome = compare(options());
+  ASSERT_FALSE(outcome->error) << outcome->error->message;
+  const core::Record record = record_of(outcome);
+  std::set<std::string> excluded;
+  for (const core::Event& event : record.events) {
+    if (event.kind != "excluded") continue;
+    EXPECT_EQ(event.side, core::Side::kB);
+    EXPECT_EQ(event.unit, (core::UnitName{0, 5}));
+    excluded.insert(event.workload);
+  }
+  EXPECT_EQ(excluded, (std::set<std::string>{"pp8", "tg4@8"}));
+  for (const core::ArmsFacts& facts : record.arms) {
+    if (facts.side != core::Side::kB || facts.group < 2) continue;
+    for (const core::Arm& arm : facts.arms) {
+      for (const core::ArmUnit& unit : arm.units) EXPECT_FALSE(unit.unit == (core::UnitName{0, 5})) << arm.id;
+    }
+  }
+}
+
+TEST_F(Compare, AnEngineThatDiesWhileProbingIsMeasuredWithoutProbing) {
+  script("a", {{"faults", {{{"method", "graph"}, {"act", "exit_on_probe"}}}}});
+  const auto outcome = compare(options());
+  ASSERT_FALSE(outcome->error) << outcome->error->message;
+  const core::Record record = record_of(outcome);
+  const bool is_said = std::any_of(record.events.begin(), record.events.end(),
+                                   [](const core::Event& event) { return event.kind == "engine_died"; });
+  EXPECT_TRUE(is_said);
+  EXPECT_FALSE(record.graph(core::Side::kA, "pp8")->graph.probe_ran);
+  EXPECT_TRUE(record.graph(core::Side::kB, "pp8")->graph.probe_ran);
+}
+
+TEST_F(Compare, AnswersThatDifferAreMeasured) {
+  script("b", {{"logit_shift", 5.0}});
+  const core::Record record = record_of(compare(options()));
+  ASSERT_EQ(record.logits.size(), 1U);
+  EXPECT_GT(*record.logits[0].kl_nats_mean, 0.1);
+}
+
+TEST_F(Compare, APromptFileGivesTheTokens) {
+  session::CompareOptions wanted = options();
+  wanted.prompt_path = folder_ + "/prompt.txt";
+  std::ofstream(*wanted.prompt_path) << "a text of more than twelve characters";
+  const core::Record record = record_of(compare(wanted));
+  EXPECT_EQ(record.workloads[0].token_source, *wanted.prompt_path);
+}
+
+TEST_F(Compare, AnEngineAgainstItselfIsFine) {
+  session::CompareOptions wanted = options();
+  wanted.spec_b = wanted.spec_a + "@fa=1";
+  wanted.spec_a += "@fa=0";
+  const auto outcome = compare(wanted);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_FALSE(outcome->error) << outcome->error->message;
+}
+
+TEST_F(Compare, LeavesNoLogAndNoEngineBehind) {
+  ASSERT_FALSE(compare(options())->error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/logs"));
+}
+
+}  // namespace
+}  // namespace opledger::fake
