@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "src/core/base/check.h"
 
@@ -122,7 +123,27 @@ ggml_cgraph* ArmGraph::patch(const ggml_cgraph* source, const Scratch& scratch) 
       builder_->set_uses(place, use_count_of(source, source->nodes[node]));
     }
   }
-  return builder_->finish(source, has_moved);
+  ggml_cgraph* graph = builder_->finish(source, has_moved);
+  if (has_moved) count_shared_inputs(graph);
+  return graph;
+}
+
+void ArmGraph::count_shared_inputs(const ggml_cgraph* built) {
+  std::map<const ggml_tensor*, int> instance_of;
+  for (const Copy& copy : copies_) instance_of[copy.tensor] = copy.instance;
+  shared_inputs_ = 0;
+  for (int i = 0; i + 1 < built->n_nodes; ++i) {
+    const ggml_tensor* copy = built->nodes[i];
+    const ggml_tensor* next = built->nodes[i + 1];
+    const auto instance = instance_of.find(copy);
+    if (instance == instance_of.end() || copy->op != next->op || does_no_work(copy)) continue;
+    const auto next_instance = instance_of.find(next);
+    if (next_instance != instance_of.end() && next_instance->second == instance->second) continue;
+    for (int slot = 0; slot < GGML_MAX_SRC; ++slot) {
+      const ggml_tensor* input = copy->src[slot];
+      if (input != nullptr && input == next->src[slot] && !weights_.knows(input)) ++shared_inputs_;
+    }
+  }
 }
 
 void ArmGraph::build(const ggml_cgraph* source) {
@@ -190,9 +211,11 @@ void ArmGraph::append_one_copy(const ggml_cgraph* source, const UnitReplay& repl
   NodeIndex members;  // node of the unit -> position in copies_
   std::vector<std::pair<const ggml_tensor*, ggml_tensor*>> aliases;
   size_t offset = kScratchHead;
+  ++instances_;
   for (int node : model_.units[static_cast<size_t>(replay.unit)].nodes) {
     const ggml_tensor* original = source->nodes[node];
     Copy copy;
+    copy.instance = instances_;
     copy.original = node;
     copy.tensor = builder_->clone(original);
     choose_output(source, members, copy, offset);

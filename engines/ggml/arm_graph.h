@@ -53,6 +53,11 @@ class ArmGraph {
     return weights_read_;
   }
 
+  /// Places in the graph last patched where a copy and what follows it, original or another copy, are of one
+  /// op and read the same input struct: an engine that shares work between such neighbours would let the copy
+  /// join its original's run. Weights do not count.
+  [[nodiscard]] int shared_inputs() const { return shared_inputs_; }
+
   /// The graph to execute for this call. `scratch` must hold scratch_bytes() and stay where it is.
   ggml_cgraph* patch(const ggml_cgraph* source, const Scratch& scratch);
 
@@ -68,6 +73,7 @@ class ArmGraph {
   };
   struct Copy {
     int original = 0;
+    int instance = 0;  ///< copies of one unit made together
     ggml_tensor* tensor = nullptr;
     Output output = Output::kKeep;
     size_t offset = 0;            ///< in scratch
@@ -82,6 +88,7 @@ class ArmGraph {
   };
 
   void build(const ggml_cgraph* source);
+  void count_shared_inputs(const ggml_cgraph* built);
   void append_originals(const ggml_cgraph* source, int from, int to);
   void append_copies(const ggml_cgraph* source, const UnitReplay& replay);
   void append_one_copy(const ggml_cgraph* source, const UnitReplay& replay, int copy);
@@ -102,6 +109,8 @@ class ArmGraph {
   size_t shadow_limit_bytes_;
   Faults faults_;
   size_t scratch_bytes_ = 0;
+  int shared_inputs_ = 0;
+  int instances_ = 0;
   std::vector<WeightChoice> weights_used_;
   std::vector<std::vector<const ggml_tensor*>> weights_read_;
 

@@ -163,6 +163,12 @@ class BlockJson {
     if (kind == ArmKind::kStampedReplay) append("copy_ns", pass.copy_ns);
   }
 
+  void set_shared_inputs(const Arm& arm) {
+    int count = 0;
+    for (const auto& graph : arm.graphs) count += graph->shared_inputs();
+    block_["shared_inputs"] = count;
+  }
+
   void set_state_digest(const std::string& digest) { block_["state_digest"] = digest; }
 
   Json finish() {
@@ -259,6 +265,7 @@ Result<Json> measure_block(Runner& runner, Workload& workload, Arm& arm, int pas
     block.add(*pass, arm.kind);
     if (verify) block.set_state_digest(state_digest);
   }
+  block.set_shared_inputs(arm);
   return block.finish();
 }
 

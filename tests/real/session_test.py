@@ -1,0 +1,76 @@
+"""A whole session through the program: both real engines, a real model, a record, and the ledger again from the
+record alone."""
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from engine import OPLEDGER, SMOLLM2
+
+FOLDER = tempfile.TemporaryDirectory(prefix="opledger-session-")
+
+
+def run(*arguments):
+    return subprocess.run([OPLEDGER, *map(str, arguments)], capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL, timeout=600)
+
+
+class Session(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = pathlib.Path(FOLDER.name)
+        cls.record, ledger = folder / "r.json.gz", folder / "ledger.json"
+        cls.run = run("compare", "llama", "ik", "-m", SMOLLM2, "-p", "64", "-n", "4", "-d", "32", "--budget", "75s",
+                      "--record", cls.record, "--json", ledger)
+        if not ledger.exists():
+            raise AssertionError(cls.run.stderr)
+        cls.ledger = json.loads(ledger.read_text())
+
+    def checks(self, name):
+        return [check for workload in self.ledger["workloads"] for check in workload["checks"] if check["name"] == name]
+
+    def test_ends_with_measured_or_with_a_failed_check(self):
+        self.assertIn(self.run.returncode, (0, 4), self.run.stderr)
+
+    def test_sees_everything_and_changes_nothing(self):
+        for name in ("complete", "deterministic", "identical", "fusion"):
+            with self.subTest(check=name):
+                found = self.checks(name)
+                self.assertTrue(found)
+                for check in found:
+                    self.assertEqual(check["status"], "held", check["text"])
+
+    def test_says_that_the_two_engines_answer_differently(self):
+        """The ready-made ik_llama.cpp multiplies Q4_1 weights wrongly (docs/results.md)."""
+        self.assertEqual(self.checks("same answer")[0]["status"], "failed")
+
+    def test_keeps_the_large_rows_apart(self):
+        for workload in self.ledger["workloads"]:
+            rows = {row["scope"] for row in workload["rows"]}
+            self.assertLessEqual({"dense_proj", "attention", "lm_head", "kv_write", "norm"}, rows)
+            self.assertNotIn("unsorted", rows)
+
+    def test_the_record_alone_gives_the_same_ledger(self):
+        again = run("report", self.record, "--format", "json")
+        self.assertEqual(json.loads(again.stdout), self.ledger)
+
+    def test_a_hidden_graph_call_makes_the_work_incomplete(self):
+        for fault, code in (("", 0), ("hide_call", 4)):
+            with self.subTest(fault=fault):
+                shown = subprocess.run([OPLEDGER, "graph", "llama", "-m", SMOLLM2, "-p", "512", "-ub", "128"],
+                                       capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                                       env={**os.environ, "OPLEDGER_GGML_FAULT": fault}, timeout=300)
+                self.assertEqual(shown.returncode, code, shown.stdout + shown.stderr)
+
+    def test_the_record_is_readable_line_by_line(self):
+        with gzip.open(self.record, "rt") as lines:
+            types = [json.loads(line)["type"] for line in lines]
+        self.assertEqual(types[0], "header")
+        self.assertEqual(types[-1], "end")
+
+
+if __name__ == "__main__":
+    unittest.main()
