@@ -134,7 +134,9 @@ void ArmGraph::count_shared_inputs(const ggml_cgraph* built) {
   shared_inputs_ = 0;
   for (int i = 0; i + 1 < built->n_nodes; ++i) {
     const ggml_tensor* copy = built->nodes[i];
-    const ggml_tensor* next = built->nodes[i + 1];
+    int after = i + 1;
+    while (after + 1 < built->n_nodes && does_no_work(built->nodes[after])) ++after;
+    const ggml_tensor* next = built->nodes[after];
     const auto instance = instance_of.find(copy);
     if (instance == instance_of.end() || copy->op != next->op || does_no_work(copy)) continue;
     const auto next_instance = instance_of.find(next);
@@ -212,7 +214,12 @@ void ArmGraph::append_one_copy(const ggml_cgraph* source, const UnitReplay& repl
   std::vector<std::pair<const ggml_tensor*, ggml_tensor*>> aliases;
   size_t offset = kScratchHead;
   ++instances_;
-  for (int node : model_.units[static_cast<size_t>(replay.unit)].nodes) {
+  const UnitNodes& unit = model_.units[static_cast<size_t>(replay.unit)];
+  int last_working = unit.nodes.back();
+  while (model_.nodes[static_cast<size_t>(last_working)].is_view) --last_working;
+  for (int node : unit.nodes) {
+    // The views behind a unit also keep a copy apart from its original, so the fault leaves them out.
+    if (faults_.no_alias && node > last_working) break;
     const ggml_tensor* original = source->nodes[node];
     Copy copy;
     copy.instance = instances_;

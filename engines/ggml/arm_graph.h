@@ -55,7 +55,7 @@ class ArmGraph {
 
   /// Places in the graph last patched where a copy and what follows it, original or another copy, are of one
   /// op and read the same input struct: an engine that shares work between such neighbours would let the copy
-  /// join its original's run. Weights do not count.
+  /// join its original's run. Views in between do not help, weights do not count.
   [[nodiscard]] int shared_inputs() const { return shared_inputs_; }
 
   /// The graph to execute for this call. `scratch` must hold scratch_bytes() and stay where it is.
