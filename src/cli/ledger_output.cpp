@@ -59,10 +59,9 @@ Result<int> print_ledger(std::string_view record_text, std::string_view record_n
   if (!ledger) return ledger.error();
   const bool is_json_only = output.json_path == "-";
   if (!output.json_path.empty() && !is_json_only) {
-    if (Status status =
-            write_output("--json", output.json_path, report::render(*ledger, report::Format::kJson, {}));
-        !status)
-      return status.error();
+    std::string json = report::render(*ledger, report::Format::kJson, {});
+    json.pop_back();  // write_output ends the line
+    if (Status status = write_output("--json", output.json_path, json); !status) return status.error();
   }
   const report::Format format = is_json_only ? report::Format::kJson : output.format;
   const bool has_colour = report::wants_colour(::isatty(STDOUT_FILENO) == 1, std::getenv("NO_COLOR"));

@@ -35,8 +35,7 @@ std::string cost_text(const core::Measured& cost) {
   if (!cost.ms) return kUnknown;
   if (!cost.ci_ms) return ms_text(*cost.ms);
   const auto [low, high] = *cost.ci_ms;
-  // A row of no units costs exactly nothing; one whose interval reaches 0 costs less than its upper end.
-  if (low == 0 && high == 0) return "0";
+  // One whose interval reaches 0 costs less than its upper end.
   if (low <= 0) return "< " + ms_text(std::max(high, 0.001));
   return fmt::format("{} ± {}", ms_text(*cost.ms), with_decimals((high - low) / 2, decimals_for(*cost.ms)));
 }

@@ -71,6 +71,9 @@ LineView row_line(const core::Row& row) {
                 row.is_real ? "yes" : "no",
                 Tone::kPlain,
                 row.notes};
+  // Work that one engine does not have is no unknown.
+  if (row.nodes_a == 0) line.a = "none";
+  if (row.nodes_b == 0) line.b = "none";
   if (row.is_real) line.tone = *row.gap.ms > 0 ? Tone::kWorse : Tone::kBetter;
   return line;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace opledger::core::detail {
 
@@ -31,20 +30,54 @@ std::string listed(std::vector<std::string> names) {
   return all > kMostNames ? text + fmt::format(" and {} more", all - kMostNames) : text;
 }
 
-// One line per key whose values differ; a key that one side lacks is "(unset)".
+// "AVX = 1 | AVX2 = 1 | ..." as a map; empty for text of any other form.
+TextMap feature_list(const std::string& text) {
+  TextMap features;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('|', at), text.size());
+    const std::string item = text.substr(at, end - at);
+    at = end + 1;
+    const size_t equals = item.find(" = ");
+    if (equals == std::string::npos) continue;
+    const size_t name_start = item.find_last_of(' ', equals - 1) + 1;
+    features[item.substr(name_start, equals - name_start)] =
+        item.substr(equals + 3, item.find_last_not_of(' ') - equals - 2);
+  }
+  return features;
+}
+
+std::string only_on_one_side(const std::string& what, const std::string& name, const TextMap& own,
+                             const TextMap& other) {
+  std::vector<std::string> items;
+  for (const auto& [key, value] : own) {
+    if (other.count(key) == 0) items.push_back(fmt::format("{}={}", key, value));
+  }
+  return items.empty() ? "" : fmt::format("{} of {} only: {}", what, name, fmt::join(items, " "));
+}
+
+// One line per key whose values differ, and one per side for the keys that only it has.
 void add_map_differences(const std::string& what, const std::array<std::string, 2>& names, const TextMap& a,
                          const TextMap& b, std::vector<std::string>& out) {
-  std::set<std::string> keys;
-  for (const TextMap* map : {&a, &b}) {
-    for (const auto& entry : *map) keys.insert(entry.first);
-  }
-  for (const std::string& key : keys) {
-    const auto in_a = a.find(key);
+  for (const auto& [key, value_a] : a) {
     const auto in_b = b.find(key);
-    const std::string value_a = in_a == a.end() ? "(unset)" : in_a->second;
-    const std::string value_b = in_b == b.end() ? "(unset)" : in_b->second;
-    if (value_a != value_b)
-      out.push_back(fmt::format("{} {}: {} {}, {} {}", what, key, names[0], value_a, names[1], value_b));
+    if (in_b == b.end() || in_b->second == value_a) continue;
+    const TextMap features_a = feature_list(value_a);
+    const TextMap features_b = feature_list(in_b->second);
+    if (features_a.size() < 2 || features_b.size() < 2) {
+      out.push_back(fmt::format("{} {}: {} {}, {} {}", what, key, names[0], value_a, names[1], in_b->second));
+      continue;
+    }
+    // Engines list different features; only those that both know can be said to differ.
+    for (const auto& [feature, value] : features_a) {
+      const auto other = features_b.find(feature);
+      if (other != features_b.end() && other->second != value)
+        out.push_back(fmt::format("{} {} {}: {} {}, {} {}", what, key, feature, names[0], value, names[1],
+                                  other->second));
+    }
+  }
+  for (const std::string& line :
+       {only_on_one_side(what, names[0], a, b), only_on_one_side(what, names[1], b, a)}) {
+    if (!line.empty()) out.push_back(line);
   }
 }
 

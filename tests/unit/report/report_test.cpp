@@ -68,6 +68,13 @@ TEST(Report, TerminalStaysWithinAHundredColumns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 100U) << line;
 }
 
+TEST(Report, WorkThatOneEngineDoesNotHaveIsNoneNotUnknown) {
+  core::Ledger ledger = example();
+  ledger.workloads[0].rows[2].nodes_b = 0;
+  EXPECT_NE(render(ledger, Format::kMarkdown, {}).find("| **norm** | 10.000 ± 0.124 | none |"),
+            std::string::npos);
+}
+
 TEST(Report, ColoursOnlyWhenAskedAndNeverAgainstNoColor) {
   EXPECT_EQ(render(example(), Format::kTerminal, {}).find('\x1b'), std::string::npos);
   EXPECT_NE(render(example(), Format::kTerminal, {true}).find('\x1b'), std::string::npos);
