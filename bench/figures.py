@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Measures what docs/results.md claims of the method, on the engines in the cache, and prints it as Markdown.
+
+Every figure is the mean over launch groups (processes started anew) with its 95% Student's t interval; inside a
+group it is the median over interleaved passes, each against the two baselines around it. Takes minutes to hours:
+run nothing else meanwhile. Usage: bench/figures.py FIGURE... (bench/figures.py --help lists them)"""
+import argparse
+import math
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+os.environ.setdefault("OPLEDGER_BINARY", str(ROOT / "build/release/bin/opledger"))
+sys.path.insert(0, str(ROOT / "tests/real"))
+from engine import CACHE, ENGINES, SMOLLM2, Engine, decode, prefill, skeleton  # noqa: E402
+
+# Two-sided 95% quantiles of Student's t by degrees of freedom (any table).
+T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 14: 2.145}
+LARGE_ROW = 0.05  # of the pass
+
+
+def interval(values):
+    """Mean and half-width of its 95% interval; None where one value says nothing about spread."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, None
+    return mean, T95.get(len(values) - 1, 1.96) * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def show(values, digits=4):
+    mean, half = interval(values)
+    return f"{mean:.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")
+
+
+def table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    print(flush=True)
+
+
+def models(names):
+    folder = CACHE / "models"
+    known = {"q4_1": lambda: SMOLLM2, "q8_0": lambda: requantised("q8_0"), "q4_0": lambda: requantised("q4_0"),
+             "qwen3moe": lambda: skeleton("qwen3moe", 4, 64, folder),
+             "qwen35moe": lambda: skeleton("qwen35moe", 4, 64, folder)}
+    return {name: known[name]() for name in names}
+
+
+def requantised(kind):
+    """SmolLM2 written again in another type by llama.cpp's own llama_model_quantize."""
+    out = CACHE / "models" / f"SmolLM2-135M-Instruct.{kind}.gguf"
+    if not out.exists():
+        subprocess.run([str(ROOT / "bench/requantise"), str(SMOLLM2), str(out), kind], check=True)
+    return out
+
+
+class Campaign:
+    """One engine, model and workload: arms measured in random order over launch groups."""
+
+    def __init__(self, name, model, workload, context, groups, rounds, passes=1):
+        self.name, self.model, self.workload, self.context = name, model, workload, context
+        self.groups, self.rounds, self.passes = groups, rounds, passes
+        self.tokens = len(workload["tokens"]) if workload["kind"] == "decode" else 1
+
+    def run(self, make_arms, **engine_options):
+        """Yields one Group per launch. `make_arms(units)` gives the arms; baseline and price are added."""
+        for _ in range(self.groups):
+            with Engine(self.name, **engine_options) as engine:
+                engine.load(self.model, context=self.context)
+                graph = engine.call("graph", workload=self.workload, probe=True)
+                units = list_units(graph)
+                arms = [{"id": "baseline", "kind": "baseline"}, {"id": "price", "kind": "price"}] + make_arms(units)
+                engine.call("prepare", workload=self.workload["id"], arms=arms)
+                yield Group(units, self.tokens, self.measure(engine, [arm["id"] for arm in arms[2:]]))
+
+    def measure(self, engine, arms):
+        schedule = [("baseline", 2, False), ("price", 3, False), ("baseline", self.passes, False)]
+        for _ in range(self.rounds):
+            random.shuffle(arms)
+            for arm in arms:
+                schedule += [(arm, self.passes, False), ("baseline", self.passes, False)]
+        return engine.measure(self.workload["id"], *schedule)[1:]
+
+
+def list_units(graph):
+    found = []
+    for g, part in enumerate(graph["graphs"]):
+        for u, unit in enumerate(part["units"]):
+            found.append({"unit": [g, u], "calls": graph["calls"].count(g), "category": rough_category(part, unit)})
+    return found
+
+
+def rough_category(part, unit):
+    """Enough to tell the large rows apart; the program's rules are finer."""
+    for i in unit["nodes"]:
+        node = part["nodes"][i]
+        if node["view"]:
+            continue
+        weights = [part["tensors"][-1 - s]["name"] for s in node["src"]
+                   if s < 0 and part["tensors"][-1 - s]["kind"] == "weight"]
+        weight, op = (weights or [""])[0], node["op"]
+        if node["writes"] == "kv":
+            return "kv_write"
+        if "MUL_MAT_ID" in op or op.startswith("MOE_FUSED"):
+            return "moe_experts"
+        if op in ("MUL_MAT", "FUSED_UP_GATE") and weight:
+            if weight.startswith(("output", "token_embd")):
+                return "lm_head"
+            return "moe_router" if "ffn_gate_inp.w" in weight else "dense_proj"
+        if op in ("FLASH_ATTN_EXT", "MUL_MAT", "SOFT_MAX") and not weight:
+            return "attention" if op != "SOFT_MAX" or "ffn_moe" not in node["name"] else "moe_router"
+        if "NORM" in op:
+            return "norm"
+        return op.lower()
+    return "view"
+
+
+class Group:
+    """Blocks of one launch group as figures per arm, in milliseconds per token or pass."""
+
+    def __init__(self, units, tokens, blocks):
+        self.units, self.scale = units, 1e6 * tokens
+        executions = sum(unit["calls"] for unit in units)
+        price_block = blocks[0]
+        self.price = statistics.median(sum(ns) / executions for ns in price_block["unit_ns"])
+        self.digests = {tuple(rows) for block in blocks for rows in block["digests"]}
+        self.baselines = [p["graph_ns"] / self.scale for b in blocks if b["arm"] == "baseline" for p in b["passes"]]
+        self.baseline = statistics.median(self.baselines)
+        self.increments, self.samples = {}, {}
+        for before, block, after in zip(blocks[1:], blocks[2:], blocks[3:]):
+            if block["arm"] == "baseline":
+                continue
+            around = statistics.fmean(p["graph_ns"] for b in (before, after) for p in b["passes"])
+            for i, one in enumerate(block["passes"]):
+                self.increments.setdefault(block["arm"], []).append((one["graph_ns"] - around) / self.scale)
+                self.samples.setdefault(block["arm"], []).append((block, i, around))
+
+    def increment(self, arm):
+        return statistics.median(self.increments[arm])
+
+    def rows(self, arm, key="unit_ns"):
+        """Median over passes of each category's time, price taken off."""
+        totals = {}
+        for block, i, _ in self.samples[arm]:
+            sums = {}
+            for unit, ns in zip(self.units, block[key][i]):
+                if key == "copy_ns" and ns == 0:
+                    continue
+                cost = (ns - self.price * unit["calls"]) / self.scale
+                sums[unit["category"]] = sums.get(unit["category"], 0) + cost
+            for category, cost in sums.items():
+                totals.setdefault(category, []).append(cost)
+        return {category: statistics.median(costs) for category, costs in totals.items()}
+
+    def closure(self):
+        executions = sum(unit["calls"] for unit in self.units)
+        return statistics.median((sum(block["unit_ns"][i]) - self.price * executions) / around
+                                 for block, i, around in self.samples["stamp"])
+
+
+def replay(units, arm, kind, category, weights, copies=1):
+    chosen = [{"unit": u["unit"], "copies": copies, "weights": weights, "stride": 7} for u in units
+              if category in ("all", u["category"])]
+    return {"id": arm, "kind": kind, "units": chosen}
+
+
+def method(options):
+    """closes, clocks agree, replay all, brackets: every large row by stamps, copies and stamped copies."""
+    closes, clocks = [], []
+    for model_name, model in models(options.models).items():
+        for workload in options.workloads:
+            for name in options.engines:
+                is_decode = workload["kind"] == "decode"
+                context = len(workload.get("prompt", [])) + len(workload["tokens"]) + 64
+                campaign = Campaign(name, model, workload, context, options.groups,
+                                    options.rounds if is_decode else max(2, options.rounds // 3))
+
+                def arms(units):
+                    made = [{"id": "stamp", "kind": "stamp"}]
+                    rows = [c for c in ("dense_proj", "moe_experts", "attention", "lm_head")
+                            if any(u["category"] == c for u in units)]
+                    for weights in ("same", "sibling"):
+                        made.append(replay(units, f"all:{weights}", "replay", "all", weights))
+                    for row in rows:
+                        made.append(replay(units, f"plain:{row}", "replay", row, "sibling"))
+                        for weights in ("sibling", "shadow"):
+                            made.append(replay(units, f"{weights}:{row}", "stamped_replay", row, weights))
+                    return made
+
+                groups = list(campaign.run(arms))
+                label = f"{model_name} {workload['id']} {name}"
+                digests = len(set().union(*(g.digests for g in groups)))
+                closes.append([label, show([g.baseline for g in groups], 3), show([g.closure() for g in groups]),
+                               show([g.increment("all:same") / g.baseline for g in groups]),
+                               show([g.increment("all:sibling") / g.baseline for g in groups]), digests])
+                clocks += clock_rows(label, groups)
+    print("### Closure, and everything replayed once\n")
+    table(["model, workload, engine", "baseline ms", "stamps / baseline", "replay all same", "replay all sibling",
+           "distinct digests"], closes)
+    print("### Two clocks: o in an untouched pass, c the copy, o' the original beside it (ms)\n")
+    table(["row", "o", "c sibling", "c shadow", "o'", "neighbours", "c-(o-o')+n", "plain increment", "difference / pass"],
+          clocks)
+
+
+def clock_rows(label, groups):
+    rows = []
+    for arm in sorted(groups[0].increments):
+        if not arm.startswith("plain:"):
+            continue
+        category = arm.split(":")[1]
+        stamped = f"sibling:{category}"
+        if groups[0].rows("stamp").get(category, 0) < LARGE_ROW * groups[0].baseline:
+            continue
+        o = [g.rows("stamp")[category] for g in groups]
+        c = [g.rows(stamped, "copy_ns")[category] for g in groups]
+        shadow = [g.rows(f"shadow:{category}", "copy_ns")[category] for g in groups]
+        beside = [g.rows(stamped)[category] for g in groups]
+        others = [sum(v for k, v in g.rows(stamped).items() if k != category) -
+                  sum(v for k, v in g.rows("stamp").items() if k != category) for g in groups]
+        predicted = [ci - (oi - bi) + ni for ci, oi, bi, ni in zip(c, o, beside, others)]
+        plain = [g.increment(arm) for g in groups]
+        difference = [(p - q) / g.baseline for p, q, g in zip(plain, predicted, groups)]
+        rows.append([f"{label} {category}", *(show(x, 3) for x in (o, c, shadow, beside, others, predicted, plain)),
+                     show(difference)])
+    return rows
+
+
+def hook(options):
+    """The hook with nothing inserted against no hook at all, toggled in one process."""
+    rows = []
+    for name in options.engines:
+        for workload, pairs in ((decode(8, 64), options.pairs), (prefill(512), max(3, options.pairs // 7))):
+            ratios = []
+            for _ in range(options.groups):
+                with Engine(name) as engine:
+                    engine.load(SMOLLM2, context=768)
+                    engine.call("graph", workload=workload, probe=False)
+                    engine.call("prepare", workload=workload["id"],
+                                arms=[{"id": k, "kind": k} for k in ("baseline", "unhooked")])
+                    schedule = [("baseline", 1, False)]
+                    for i in range(pairs):
+                        pair = [("baseline", 1, False), ("unhooked", 1, False)]
+                        schedule += pair if i % 2 == 0 else pair[::-1]
+                    blocks = engine.measure(workload["id"], *schedule)[1:]
+                for first, second in zip(blocks[::2], blocks[1::2]):
+                    both = {b["arm"]: b["passes"][0]["wall_ns"] for b in (first, second)}
+                    ratios.append(math.log(both["baseline"] / both["unhooked"]))
+            ordered = sorted(ratios)
+            n = len(ordered)
+            spread = 1.96 * math.sqrt(n) / 2  # distribution-free interval of the median: order statistics
+            low, high = ordered[max(0, int(n / 2 - spread))], ordered[min(n - 1, int(n / 2 + spread))]
+            rows.append([f"{name} {workload['id']}", n, f"{math.exp(statistics.median(ratios)):.4f}",
+                         f"{math.exp(low):.4f} to {math.exp(high):.4f}"])
+    print("### Hook installed, nothing inserted / no hook\n")
+    table(["engine, workload", "pairs", "ratio of wall times", "95% interval of the median"], rows)
+
+
+def linear(options):
+    """a + b k over k = 1, 2, 4 copies of every row above a fifth of the pass."""
+    rows = []
+    for name in options.engines:
+        for workload in options.workloads:
+            campaign = Campaign(name, SMOLLM2, workload, len(workload.get("prompt", [])) + 600, options.groups,
+                                options.rounds if workload["kind"] == "decode" else 2)
+            groups = list(campaign.run(lambda units: [
+                replay(units, f"dense x{k}", "replay", "dense_proj", "sibling", k) for k in (1, 2, 4)]))
+            intercepts = []
+            for g in groups:
+                ks, costs = (1, 2, 4), [g.increment(f"dense x{k}") for k in (1, 2, 4)]
+                slope = sum((k - 7 / 3) * cost for k, cost in zip(ks, costs)) / sum((k - 7 / 3) ** 2 for k in ks)
+                intercepts.append((statistics.fmean(costs) - slope * 7 / 3) / g.baseline)
+            rows.append([f"{name} {workload['id']} dense_proj",
+                         *(show([g.increment(f"dense x{k}") / k for g in groups], 3) for k in (1, 2, 4)),
+                         show(intercepts)])
+    print("### Linear in the number of copies\n")
+    table(["row", "per copy x1 ms", "x2", "x4", "a / baseline"], rows)
+
+
+def aliases(options):
+    """ik's dense products at pp512, copies with and without inputs of their own."""
+    ratios = []
+    for _ in range(options.pairs):
+        cost = {}
+        for fault in ("", "no_alias"):
+            campaign = Campaign("ik", SMOLLM2, prefill(512), 640, 1, 2)
+            group = next(campaign.run(lambda units: [replay(units, "dense", "replay", "dense_proj", "same")],
+                                      fault=fault))
+            cost[fault] = group.increment("dense")
+        ratios.append(cost["no_alias"] / cost[""])
+    print("### ik dense_proj at pp512: copies without inputs of their own / with\n")
+    table(["pairs", "ratio", "below 1"], [[len(ratios), show(ratios), sum(r < 1 for r in ratios)]])
+
+
+def parse_workload(text):
+    if text.startswith("pp"):
+        return prefill(int(text[2:]))
+    count, depth = text[2:].split("@")
+    return decode(int(count), int(depth))
+
+
+def main():
+    figures = {"method": method, "hook": hook, "linear": linear, "aliases": aliases}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", nargs="+", choices=figures,
+                        help="; ".join(f"{name}: {run.__doc__.splitlines()[0]}" for name, run in figures.items()))
+    parser.add_argument("--models", nargs="+", default=["q4_1"],
+                        choices=["q4_1", "q8_0", "q4_0", "qwen3moe", "qwen35moe"])
+    parser.add_argument("--workloads", nargs="+", type=parse_workload, default=[prefill(512), decode(8, 64)],
+                        metavar="pp512|tg8@64")
+    parser.add_argument("--engines", nargs="+", default=list(ENGINES))
+    parser.add_argument("--groups", type=int, default=3, help="launches of each engine")
+    parser.add_argument("--rounds", type=int, default=9, help="of every arm per launch (prefill: a third)")
+    parser.add_argument("--pairs", type=int, default=140, help="per launch (hook: decode; aliases: in all)")
+    options = parser.parse_args()
+    random.seed(1)
+    for name in options.figures:
+        figures[name](options)
+
+
+if __name__ == "__main__":
+    main()
