@@ -143,8 +143,8 @@ std::optional<uint64_t> tensor_bytes(const TensorType& type, const std::array<in
   if (ne[0] % type.block_weights != 0) return std::nullopt;
   const auto blocks = static_cast<uint64_t>(ne[0]) / type.block_weights;
   std::optional<uint64_t> bytes = multiplied(blocks, type.block_bytes);
-  if (!bytes || *bytes > kMaxBytes - type.row_extra_bytes) return std::nullopt;
-  *bytes += type.row_extra_bytes;
+  if (!bytes) return std::nullopt;
+  *bytes += type.row_extra_bytes;  // cannot wrap; too much is refused below
   for (size_t d = 1; d < ne.size() && bytes; ++d) bytes = multiplied(*bytes, static_cast<uint64_t>(ne[d]));
   if (bytes && type.id == kI2sId) *bytes = *bytes / 4 + kI2sTailBytes;
   return bytes;

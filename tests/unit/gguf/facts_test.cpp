@@ -19,7 +19,7 @@ Fact fact(Scalar value) {
   return model_facts(file_with(std::move(value))).metadata.at("k");
 }
 
-TEST(ModelFacts, KeepsNumbersAndNamesTheFile) {
+TEST(GgufFacts, KeepsNumbersAndNamesTheFile) {
   const ModelFacts facts = model_facts(file_with(uint64_t{7}));
   EXPECT_EQ(facts.path, "m.gguf");
   EXPECT_EQ(facts.bytes, 1234U);
@@ -29,14 +29,14 @@ TEST(ModelFacts, KeepsNumbersAndNamesTheFile) {
   EXPECT_EQ(std::get<double>(fact(0.5)), 0.5);
 }
 
-TEST(ModelFacts, TurnsWhatJsonLacksIntoText) {
+TEST(GgufFacts, TurnsWhatJsonLacksIntoText) {
   EXPECT_EQ(std::get<std::string>(fact(true)), "true");
   EXPECT_EQ(std::get<std::string>(fact(std::numeric_limits<double>::quiet_NaN())), "nan");
   EXPECT_EQ(std::get<std::string>(fact(-std::numeric_limits<double>::infinity())), "-inf");
 }
 
 // Sequences from RFC 3629: overlong, a surrogate, beyond U+10FFFF, cut off.
-TEST(ModelFacts, RepairsBrokenText) {
+TEST(GgufFacts, RepairsBrokenText) {
   EXPECT_EQ(std::get<std::string>(fact(std::string("gr\xC3\xBC\xC3\x9F"))), "gr\xC3\xBC\xC3\x9F");
   EXPECT_EQ(std::get<std::string>(fact(std::string("a\xFF") + "b")),
             "a\xEF\xBF\xBD"
@@ -47,14 +47,14 @@ TEST(ModelFacts, RepairsBrokenText) {
   EXPECT_NE(std::get<std::string>(fact(std::string("\xF4\x90\x80\x80"))), "\xF4\x90\x80\x80");
 }
 
-TEST(ModelFacts, CutsLongText) {
+TEST(GgufFacts, CutsLongText) {
   const std::string text = std::get<std::string>(fact(std::string(5000, 'x')));
   EXPECT_EQ(text.size(), 1024U);
   EXPECT_EQ(text.substr(1021), "...");
   EXPECT_EQ(std::get<std::string>(fact(std::string(1024, 'x'))), std::string(1024, 'x'));
 }
 
-TEST(ModelFacts, LeavesTheArchitectureEmptyWhenTheFileDoesNotSay) {
+TEST(GgufFacts, LeavesTheArchitectureEmptyWhenTheFileDoesNotSay) {
   EXPECT_EQ(model_facts(GgufFile{}).architecture, "");
 }
 

@@ -216,6 +216,9 @@ TEST_F(GgufReader, RefusesWhatOccursTwice) {
   Bytes keys = preamble(0, 2);
   keys.text("k").u32(kU8).value<uint8_t>(1).text("k").u32(kArray).u32(kU8).u64(0).zeros(16);
   EXPECT_THAT(error_of(keys.str()), HasSubstr("key k occurs twice"));
+  Bytes arrays = preamble(0, 2);
+  arrays.text("k").u32(kArray).u32(kU8).u64(0).text("k").u32(kU8).value<uint8_t>(1).zeros(16);
+  EXPECT_THAT(error_of(arrays.str()), HasSubstr("key k occurs twice"));
   Bytes tensors = preamble(2, 0);
   add_tensor(tensors, "t", {8}, kTypeF32, 0);
   add_tensor(tensors, "t", {8}, kTypeF32, 32);
