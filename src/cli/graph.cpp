@@ -9,6 +9,7 @@
 
 #include "cli/bench_flags.h"
 #include "cli/command.h"
+#include "core/model/completeness.h"
 #include "platform/clock.h"
 #include "platform/interrupt.h"
 #include "platform/machine.h"
@@ -28,45 +29,82 @@ constexpr const char* kUsage =
     "  --no-probe x       do not look for fused nodes (x: yes or no)\n"
     "  --engine-timeout T how long one answer may take   (default 10m)";
 
+// Measured, but a check failed.
+constexpr int kCheckFailed = 4;
+
 struct CategoryCount {
   int64_t nodes = 0, units = 0, read_bytes = 0, flop = 0;
 };
 
-void print_summary(const session::Described& described, const core::RuleSet& rules) {
-  for (const core::WorkloadGraph& graph : described.graphs) {
-    std::map<std::string, CategoryCount> counts;
-    int64_t views = 0;
-    int64_t fused = 0;
-    int64_t units = 0;
-    for (size_t g = 0; g < graph.graphs.size(); ++g) {
-      const core::Graph& one = graph.graphs[g];
-      const int calls = graph.calls_of(static_cast<int>(g));
-      const std::vector<std::string> categories = core::categories_of(rules, one);
-      for (size_t n = 0; n < one.nodes.size(); ++n) {
-        if (one.nodes[n].is_view) {
-          views += calls;
-          continue;
-        }
-        CategoryCount& count = counts[categories[n]];
-        count.nodes += calls;
-        count.read_bytes += one.nodes[n].read_bytes * calls;
-        count.flop += one.nodes[n].flop * calls;
-      }
-      for (const core::Unit& unit : one.units) {
-        units += calls;
-        fused += unit.nodes.size() > 1 ? calls : 0;
-        counts[categories[static_cast<size_t>(unit.nodes.front())]].units += calls;
-      }
+/// What one pass of the workload executes, by category.
+std::map<std::string, CategoryCount> counts_of(const core::WorkloadGraph& graph, const core::RuleSet& rules) {
+  std::map<std::string, CategoryCount> counts;
+  for (size_t g = 0; g < graph.graphs.size(); ++g) {
+    const core::Graph& one = graph.graphs[g];
+    const int calls = graph.calls_of(static_cast<int>(g));
+    const std::vector<std::string> categories = core::categories_of(rules, one);
+    for (size_t n = 0; n < one.nodes.size(); ++n) {
+      if (one.nodes[n].is_view) continue;
+      CategoryCount& count = counts[categories[n]];
+      count.nodes += calls;
+      count.read_bytes += one.nodes[n].read_bytes * calls;
+      count.flop += one.nodes[n].flop * calls;
     }
-    fmt::print("{}: {} graph calls of {} graphs; {} units, {} of them of several nodes; {} views dropped{}\n",
-               graph.workload, graph.calls.size(), graph.graphs.size(), units, fused, views,
-               graph.probe_ran ? "" : "; fusion was not looked for");
+    for (const core::Unit& unit : one.units)
+      counts[categories[static_cast<size_t>(unit.nodes.front())]].units += calls;
+  }
+  return counts;
+}
+
+void print_head(const core::WorkloadGraph& graph) {
+  int64_t views = 0;
+  int64_t together = 0;
+  int64_t units = 0;
+  for (size_t g = 0; g < graph.graphs.size(); ++g) {
+    const int calls = graph.calls_of(static_cast<int>(g));
+    for (const core::Node& node : graph.graphs[g].nodes) views += node.is_view ? calls : 0;
+    for (const core::Unit& unit : graph.graphs[g].units) {
+      units += calls;
+      together += unit.nodes.size() > 1 ? calls : 0;
+    }
+  }
+  fmt::print("{}: {} graph calls of {} graphs; {} units, {} of them of several nodes; {} views dropped{}\n",
+             graph.workload, graph.calls.size(), graph.graphs.size(), units, together, views,
+             graph.probe_ran ? "" : "; fusion was not looked for");
+}
+
+/// True when the graph holds all of the model's work, or when nobody can tell (the reason is printed).
+bool print_completeness(const core::Completeness& found) {
+  if (!found.ran) {
+    fmt::print("  complete: not run: {}\n", found.reason);
+    return true;
+  }
+  fmt::print("  complete: {}: {} working nodes, {} of {} weight bytes read{}\n",
+             found.complete ? "held" : "failed", found.working_nodes, found.read_weight_bytes,
+             found.file_weight_bytes,
+             found.flop_ratio ? fmt::format(", FLOPs {:.4f} of the closed form", *found.flop_ratio) : "");
+  for (const std::string& problem : found.problems) fmt::print("    {}\n", problem);
+  for (const std::string& note : found.notes) fmt::print("    {}\n", note);
+  return found.complete;
+}
+
+/// Whether every graph holds all of its model's work.
+bool print_summary(const session::Described& described, const core::RuleSet& rules) {
+  bool is_complete = true;
+  for (size_t w = 0; w < described.graphs.size(); ++w) {
+    const core::WorkloadGraph& graph = described.graphs[w];
+    print_head(graph);
     fmt::print("  {:<20} {:>8} {:>8} {:>12} {:>12}\n", "category", "nodes", "units", "MB read", "MFLOP");
-    for (const auto& [category, count] : counts) {
+    for (const auto& [category, count] : counts_of(graph, rules)) {
       fmt::print("  {:<20} {:>8} {:>8} {:>12.3f} {:>12.3f}\n", category, count.nodes, count.units,
                  static_cast<double>(count.read_bytes) * 1e-6, static_cast<double>(count.flop) * 1e-6);
     }
+    const core::WorkloadFacts& facts = described.workloads[w];
+    is_complete = print_completeness(core::check_complete(graph, rules, described.model,
+                                                          {facts.tokens_per_pass, facts.depth_tokens})) &&
+                  is_complete;
   }
+  return is_complete;
 }
 
 Result<int> run_graph(const std::vector<std::string>& arguments) {
@@ -101,8 +139,7 @@ Result<int> run_graph(const std::vector<std::string>& arguments) {
   }
   Result<std::shared_ptr<const core::RuleSet>> rules = rules_of_family(described->family);
   if (!rules) return rules.error();
-  print_summary(*described, **rules);
-  return 0;
+  return print_summary(*described, **rules) ? 0 : kCheckFailed;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "platform/machine.h"
+#include "session/model_facts.h"
 #include "session/side.h"
 
 namespace opledger::session {
@@ -37,6 +38,7 @@ Result<Described> describe(Side& side, const DescribeOptions& options, int64_t t
   const std::vector<int64_t> ids = seeded_ids(options.seed, tokens, side.load.at("model").at("vocab_tokens"));
   Described described;
   described.family = side.initialize.at("engine").at("family");
+  described.model = core_facts_of(side.model);
   json graphs = json::array();
   for (const Workload& workload : make_workloads(options.workloads, ids, "seeded ids")) {
     const bool probe = options.probe && side.may_probe && side.can("probe");
@@ -52,6 +54,7 @@ Result<Described> describe(Side& side, const DescribeOptions& options, int64_t t
       return Error::failure(
           fmt::format("{}: its reply to graph cannot be used: {}", side.program.name, graph.error().message));
     }
+    described.workloads.push_back(workload.facts);
     described.graphs.push_back(std::move(*graph));
     graphs.push_back(std::move(*reply));
   }

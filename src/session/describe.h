@@ -8,6 +8,8 @@
 
 #include "core/base/result.h"
 #include "core/graph/graph.h"
+#include "core/model/model_facts.h"
+#include "core/record/record.h"
 #include "platform/clock.h"
 #include "platform/interrupt.h"
 #include "session/workloads.h"
@@ -26,6 +28,8 @@ struct DescribeOptions {
 
 struct Described {
   std::string family;
+  core::ModelFacts model;
+  std::vector<core::WorkloadFacts> workloads;  ///< same order as graphs
   std::vector<core::WorkloadGraph> graphs;
   std::string json_text;  ///< {"engine": initialize's reply, "load": load's, "graphs": [graph's replies]}
 };
