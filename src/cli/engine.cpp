@@ -8,7 +8,6 @@
 
 #include "cli/command.h"
 #include "cli/engine_check.h"
-#include "cli/engine_check.h"
 #include "session/engine_build.h"
 #include "session/registry.h"
 
@@ -195,7 +194,6 @@ void add_engine(CLI::App& app, Action& action) {
     action = [] { return list(); };
   });
   add_named(*engine, action, "show", "where an engine comes from, its libraries and build options", show);
-  add_engine_check(*engine, action);
   add_engine_check(*engine, action);
   add_named(*engine, action, "remove", "forget an engine and delete its builds", remove);
 }
