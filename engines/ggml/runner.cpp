@@ -215,8 +215,9 @@ Status Runner::describe(Workload& workload, bool probe, const KnownUnits* known_
   mode_ = Mode::kPassThrough;
   if (!status) return status;
 
-  if (Status activated = activate(workload); !activated) return activated;
   distinct_.clear();
+  if (!workload.is_routed()) return {};
+  if (Status activated = activate(workload); !activated) return activated;
   if (Status back = put_back(workload); !back) return back;
   mode_ = Mode::kRouting;
   status = decode_tokens(workload, {});

@@ -14,6 +14,15 @@ bool Workload::has_recurrent_state() const {
   return false;
 }
 
+bool Workload::is_routed() const {
+  for (const auto& graph : graphs) {
+    for (const NodeFacts& facts : graph->nodes) {
+      if (facts.expert_ids >= 0) return true;
+    }
+  }
+  return false;
+}
+
 size_t Workload::unit_count() const {
   return first_unit_of(static_cast<int>(graphs.size()));
 }

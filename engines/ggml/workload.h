@@ -40,6 +40,8 @@ struct Workload {
   std::map<std::string, Arm> arms;
 
   [[nodiscard]] bool has_recurrent_state() const;
+  /// Whether some node selects experts.
+  [[nodiscard]] bool is_routed() const;
   [[nodiscard]] size_t unit_count() const;
   /// Place of a graph's first unit in the workload's unit order.
   [[nodiscard]] size_t first_unit_of(int graph) const;
