@@ -121,6 +121,39 @@ TEST(Checks, ClocksAgreeWhenTheIncrementIsTheCopyLessWhatItSavesItsOriginal) {
   EXPECT_NE(dense.notes.back().find("the row takes the stamps"), std::string::npos);
 }
 
+TEST(Checks, WhatStampingItselfCostsCancelsBetweenTheTwoStampedArms) {
+  PlantedSession session = two_engines();
+  session.a.stamped_extra_ns = 100000000;
+  session.replays = {dense_replay()};
+  const Check check = check_named(analysed(session), "clocks agree", "a", "dense_proj");
+  EXPECT_EQ(check.status, CheckStatus::kHeld) << check.text;
+  EXPECT_NEAR(*check.value, 0.0, 1e-3);
+}
+
+TEST(Checks, SlowDriftIsNoDisagreementButIsNotQuiet) {
+  PlantedSession session = two_engines();
+  session.a.drift_ppm = 40000;  // 4% from the first round to the second
+  session.replays = {dense_replay()};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
+  // By hand, group 1: 1.04 / 1; the others 1.045 / 1.005 and 1.035 / 0.995; the median of the three.
+  const Check check = check_named(ledger, "quiet", "a", "last baselines");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NEAR(*check.value, 0.04, 1e-6);
+}
+
+TEST(Checks, OnlyTheUnitsThatWereCopiedAreCompared) {
+  PlantedSession session = two_engines();
+  PlantedReplay replay = dense_replay();
+  replay.refused = {2};  // unit 0 alone is copied: 800 of the row's 1200 ms
+  session.replays = {replay};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
+  EXPECT_NEAR(*ledger.rows.at(0).replay_a->copy_ms, 800.0, 1e-3);
+  EXPECT_NEAR(*ledger.rows.at(0).replay_a->original_ms, 800.0, 1e-3);
+  EXPECT_NE(ledger.rows.at(0).notes.at(0).find("1 units could not be replayed"), std::string::npos);
+}
+
 TEST(Checks, ClocksDisagreeWhenTheIncrementLies) {
   PlantedSession session = two_engines();
   PlantedReplay replay = dense_replay();

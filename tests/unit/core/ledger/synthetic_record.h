@@ -3,6 +3,7 @@
 // record's writer and reader, as a real one does. Truths are whole nanoseconds, so that every sum is exact.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <fmt/format.h>
@@ -28,7 +29,9 @@ struct PlantedSide {
   std::vector<int64_t> group_ppm{0, 0, 0};  ///< how much slower each launch is, parts per million
   std::vector<std::string> isa{"AVX2"};
   std::string flash_attention = "1";
-  int64_t run_delay_ns = 0;  ///< of each thread in each block
+  int64_t stamped_extra_ns = 0;  ///< what stamping adds to a pass beyond its price, in its tail
+  int64_t drift_ppm = 0;         ///< how much slower every next round is
+  int64_t run_delay_ns = 0;      ///< of each thread in each block
 };
 
 /// A replay arm and its stamped twin, on both sides.
@@ -43,6 +46,7 @@ struct PlantedReplay {
   int64_t error_ns = 0;          ///< what the plain increment has too much: a lie of the clock
   int64_t reuse_distance_bytes = 500000000;
   bool is_stamped = true;
+  std::vector<int> refused{};  ///< of `units`, on both sides: asked for, not copied
 };
 
 struct PlantedSession {
@@ -186,12 +190,17 @@ class SessionText {
     std::string arms = R"({"arms":[{"id":"baseline","units":[],"refused":[]})";
     for (const PlantedReplay& r : s_.replays) {
       std::string units;
-      for (const int u : r.units)
-        units +=
-            fmt::format(R"({}{{"unit":[0,{}],"weights":"{}","read_bytes":1000,"reuse_distance_bytes":{}}})",
-                        units.empty() ? "" : ",", u, r.weights, r.reuse_distance_bytes);
+      std::string refused;
+      for (const int u : r.units) {
+        if (std::find(r.refused.begin(), r.refused.end(), u) != r.refused.end())
+          refused += fmt::format(R"({}{{"unit":[0,{}],"reason":"planted"}})", refused.empty() ? "" : ",", u);
+        else
+          units +=
+              fmt::format(R"({}{{"unit":[0,{}],"weights":"{}","read_bytes":1000,"reuse_distance_bytes":{}}})",
+                          units.empty() ? "" : ",", u, r.weights, r.reuse_distance_bytes);
+      }
       for (const char* kind : {"replay", "stamped_replay"})
-        arms += fmt::format(R"(,{{"id":"{}","units":[{}],"refused":[]}})", id(kind, r), units);
+        arms += fmt::format(R"(,{{"id":"{}","units":[{}],"refused":[{}]}})", id(kind, r), units, refused);
     }
     return arms + "]}";
   }
@@ -233,7 +242,8 @@ class SessionText {
   }
 
   [[nodiscard]] int64_t slowed(int64_t ns) const {
-    return ns + ns * planted(side_).group_ppm.at(static_cast<size_t>(group_ - 1)) / 1000000;
+    const PlantedSide& p = planted(side_);
+    return ns + ns * (p.group_ppm.at(static_cast<size_t>(group_ - 1)) + p.drift_ppm * (round_ - 1)) / 1000000;
   }
   [[nodiscard]] std::vector<int64_t> originals() const {
     std::vector<int64_t> out;
@@ -290,8 +300,9 @@ class SessionText {
     } else if (arm == "stamp") {
       std::vector<int64_t> units = originals();
       for (int64_t& ns : units) ns += planted(side_).price_ns;
-      core::Block out = block(arm, sum(units) + rest());
-      stamp(out, units, rest() / 2, rest() - rest() / 2);
+      const int64_t extra = planted(side_).stamped_extra_ns;
+      core::Block out = block(arm, sum(units) + rest() + extra);
+      stamp(out, units, rest() / 2, rest() - rest() / 2 + extra);
       line(core::record_line(out));
     } else {
       add_replay(s_.replays.at(std::stoul(arm.substr(1))), arm[0] == 's');
@@ -303,6 +314,7 @@ class SessionText {
     std::vector<int64_t> units = originals();
     std::vector<int64_t> copies(units.size(), 0);
     for (const int u : r.units) {
+      if (std::find(r.refused.begin(), r.refused.end(), u) != r.refused.end()) continue;
       const auto at = static_cast<size_t>(u);
       copies[at] = units[at] * r.copy_ppm / 1000000 * r.copies + price;
       units[at] = units[at] * r.beside_ppm / 1000000;
@@ -310,10 +322,11 @@ class SessionText {
     for (int64_t& ns : units) ns += price;
     // The neighbour that gains is the last unit.
     units.back() += r.neighbour_ns;
-    const int64_t total = sum(units) + sum(copies) + rest() + (is_stamped ? 0 : r.error_ns);
+    const int64_t total =
+        sum(units) + sum(copies) + rest() + (is_stamped ? planted(side_).stamped_extra_ns : r.error_ns);
     core::Block out = block(id(is_stamped ? "stamped_replay" : "replay", r), total);
     if (is_stamped) {
-      stamp(out, units, rest() / 2, rest() - rest() / 2);
+      stamp(out, units, rest() / 2, rest() - rest() / 2 + planted(side_).stamped_extra_ns);
       out.copy_ns = {copies, copies, copies};
     }
     line(core::record_line(out));

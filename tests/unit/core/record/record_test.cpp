@@ -59,6 +59,11 @@ TEST(Record, IgnoresACutLastLineAndSaysSo) {
   }
 }
 
+TEST(Record, RefusesARecordCutInsideItsHeader) {
+  EXPECT_EQ(error_of(kHeader.substr(0, 40)),
+            "r.json: line 1 is not a JSON object: is this an opledger record?");
+}
+
 TEST(Record, RefusesABrokenLineThatIsNotTheLast) {
   EXPECT_EQ(error_of(kHeader + "\n{\"type\":\n" + kBlock + "\n"),
             "r.json: line 2 is not a JSON object: is this an opledger record?");
