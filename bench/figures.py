@@ -126,9 +126,9 @@ class Group:
 
     def __init__(self, units, tokens, blocks):
         self.units, self.scale = units, 1e6 * tokens
-        executions = sum(unit["calls"] for unit in units)
-        price_block = blocks[0]
-        self.price = statistics.median(sum(ns) / executions for ns in price_block["unit_ns"])
+        # The median over units: one preempted interval would multiply a mean.
+        self.price = statistics.median(ns / unit["calls"] for row in blocks[0]["unit_ns"]
+                                       for unit, ns in zip(units, row))
         self.digests = {tuple(rows) for block in blocks for rows in block["digests"]}
         self.baselines = [p["graph_ns"] / self.scale for b in blocks if b["arm"] == "baseline" for p in b["passes"]]
         self.baseline = statistics.median(self.baselines)

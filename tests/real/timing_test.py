@@ -27,6 +27,12 @@ def interleaved(engine, arms, rounds=ROUNDS):
     return ratios, samples
 
 
+def price_of(graph, blocks):
+    """Median over units and passes: one preempted interval would multiply a mean."""
+    calls = [calls for _, _, calls in units_of(graph)]
+    return statistics.median(ns / n for block, _ in blocks for ns, n in zip(block["unit_ns"][0], calls))
+
+
 class Instruments(unittest.TestCase):
     def measured(self, name, fault=""):
         with Engine(name, fault) as engine:
@@ -40,7 +46,7 @@ class Instruments(unittest.TestCase):
     def closure_and_replay(self, name, fault="", price_factor=1.0):
         graph, (ratios, samples) = self.measured(name, fault)
         executions = sum(calls for _, _, calls in units_of(graph))
-        price = statistics.median(sum(block["unit_ns"][0]) / executions for block, _ in samples["price"])
+        price = price_of(graph, samples["price"])
         closures = [(sum(block["unit_ns"][0]) - price_factor * price * executions) / around
                     for block, around in samples["stamp"]]
         for block, _ in samples["stamp"]:  # stamps partition the pass, to the nanosecond
@@ -77,7 +83,7 @@ class Instruments(unittest.TestCase):
         """Both closures come from the same passes, so this holds on any machine."""
         graph, (_, samples) = self.measured("llama")
         executions = sum(calls for _, _, calls in units_of(graph))
-        price = statistics.median(sum(block["unit_ns"][0]) / executions for block, _ in samples["price"])
+        price = price_of(graph, samples["price"])
         self.assertGreater(price, 0)
         moved = [price * executions / around for _, around in samples["stamp"]]
         self.assertGreater(statistics.median(moved), 0.005, "too small to be seen by any check")
