@@ -2,9 +2,8 @@
 // Parsing only stores an Action; main runs it and owns the one place where errors are printed.
 #pragma once
 
-#include <functional>
-
 #include <CLI/CLI.hpp>
+#include <functional>
 
 #include "core/base/result.h"
 

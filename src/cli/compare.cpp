@@ -1,5 +1,5 @@
-// `opledger compare`: measures two engines against each other and prints the ledger. The measuring is the session's,
-// the figures are the analysis's; here are flags, output and the exit code.
+// `opledger compare`: measures two engines against each other and prints the ledger. The measuring is the
+// session's, the figures are the analysis's; here are flags, output and the exit code.
 #include "session/compare.h"
 
 #include <CLI/CLI.hpp>
@@ -74,8 +74,8 @@ Status fill_times(std::map<std::string, std::string>& options, session::CompareO
 Result<session::CompareOptions> options_of(BenchFlags& parsed) {
   if (parsed.words.size() != 2) {
     return Error::bad_input(
-        fmt::format("compare: {} engine{} given, two are needed (see `opledger compare --help`)", parsed.words.size(),
-                    parsed.words.size() == 1 ? " is" : "s are"));
+        fmt::format("compare: {} engine{} given, two are needed (see `opledger compare --help`)",
+                    parsed.words.size(), parsed.words.size() == 1 ? " is" : "s are"));
   }
   session::CompareOptions compare;
   compare.spec_a = parsed.words[0];
@@ -122,7 +122,8 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
   Result<int> printed = print_ledger(outcome->record_text, "this session's record", output);
   if (outcome->error) {
     Error error = *outcome->error;
-    if (options->record_path) error.message += fmt::format("; the record so far is {}", *options->record_path);
+    if (options->record_path)
+      error.message += fmt::format("; the record so far is {}", *options->record_path);
     return error;
   }
   return printed;
@@ -131,10 +132,12 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("compare", "measure two engines and print where the gap between them lies");
+  CLI::App* command =
+      app.add_subcommand("compare", "measure two engines and print where the gap between them lies");
   command->footer(kUsage);
   command->prefix_command();
-  command->callback([command, &action] { action = [words = command->remaining()] { return run_compare(words); }; });
+  command->callback(
+      [command, &action] { action = [words = command->remaining()] { return run_compare(words); }; });
 }
 
 }  // namespace opledger::cli

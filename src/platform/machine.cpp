@@ -5,8 +5,8 @@
 #include <array>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <hwloc.h>
+#include <iterator>
 #include <sstream>
 #include <sys/utsname.h>
 #include <utility>

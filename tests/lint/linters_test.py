@@ -55,6 +55,9 @@ class Linters(unittest.TestCase):
 
     def test_a_file_says_what_it_is_for(self):
         self.assertEqual(self.findings("file_heads", {"a.h": HEAD + "#pragma once\n", "a.cpp": '#include "a.h"\n'}), "")
+        mirrored = {"src/core/a.h": HEAD + "#pragma once\n", "tests/unit/core/a_test.cpp": "int x;\n"}
+        self.assertEqual(self.findings("file_heads", mirrored), "")
+        self.assertIn("b_test.cpp:1", self.findings("file_heads", {**mirrored, "tests/unit/core/b_test.cpp": "int x;\n"}))
         self.assertIn("a.cpp:1", self.findings("file_heads", {"a.cpp": "int x;\n"}))
         self.assertIn("pragma once", self.findings("file_heads", {"a.h": HEAD}))
 
@@ -66,7 +69,7 @@ class Linters(unittest.TestCase):
 
     def test_versions_agree_and_none_is_missing(self):
         tree = {"CMakeLists.txt": "project(opledger VERSION 1.2.3)\n", "CHANGELOG.md": "# Changes\n\n## 1.2.3\n",
-                "engines/ggml/CMakeLists.txt": "project(opledger_ggml VERSION 1.2.3)\n"}
+                "engines/ggml/identity.cpp": '{"version", "1.2.3"}\n'}
         self.assertEqual(self.findings("one_version", tree), "")
         self.assertIn("versions differ", self.findings("one_version", {**tree, "CHANGELOG.md": "## 1.2.4\n"}))
         self.assertIn("states no version", self.findings("one_version", {**tree, "CHANGELOG.md": "none\n"}))

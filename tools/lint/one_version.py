@@ -9,7 +9,7 @@ WHY = "a record names the version that wrote it; two places that disagree make t
 PLACES = {
     "CMakeLists.txt": r"project\(opledger VERSION (\d+\.\d+\.\d+)",
     "CHANGELOG.md": r"^## (\d+\.\d+\.\d+)",
-    "engines/ggml/CMakeLists.txt": r"project\(\w+ VERSION (\d+\.\d+\.\d+)",
+    "engines/ggml/identity.cpp": r'"version", "(\d+\.\d+\.\d+)"',
 }
 
 root = tree.root_from_arguments()

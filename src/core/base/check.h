@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define OPLEDGER_CHECK(expression)                                                                   \
-  do {                                                                                               \
-    if (!(expression)) {                                                                             \
+#define OPLEDGER_CHECK(expression)                                                                        \
+  do {                                                                                                    \
+    if (!(expression)) {                                                                                  \
       std::fprintf(stderr, "opledger: bug: %s does not hold (%s:%d)\n", #expression, __FILE__, __LINE__); \
-      std::abort();                                                                                  \
-    }                                                                                                \
+      std::abort();                                                                                       \
+    }                                                                                                     \
   } while (false)
