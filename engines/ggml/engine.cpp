@@ -20,7 +20,7 @@ size_t partial_state_size(llama_context* context) {
 #endif
 }
 
-size_t get_partial_state(llama_context* context, std::vector<uint8_t>& state) {
+size_t copy_partial_state(llama_context* context, std::vector<uint8_t>& state) {
 #if OPLEDGER_HAVE_STATE_EXT
   return llama_state_seq_get_data_ext(context, state.data(), state.size(), 0,
                                       LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
@@ -191,7 +191,7 @@ Status Engine::remember(int positions, bool has_recurrent_state) {
   remembered_state_.clear();
   if (!has_recurrent_state) return {};
   remembered_state_.resize(partial_state_size(context_));
-  if (get_partial_state(context_, remembered_state_) == 0) {
+  if (copy_partial_state(context_, remembered_state_) == 0) {
     return Error::failure("the engine did not give its recurrent state");
   }
   return {};
