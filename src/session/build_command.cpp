@@ -20,6 +20,7 @@ namespace {
 // The child's environment: ours, with `changes` in front (getenv takes the first of two).
 std::vector<char*> environment_with(const std::vector<std::string>& changes) {
   std::vector<char*> variables;
+  variables.reserve(changes.size());
   for (const std::string& change : changes) variables.push_back(const_cast<char*>(change.c_str()));
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view inherited = *variable;
@@ -36,6 +37,7 @@ std::vector<char*> environment_with(const std::vector<std::string>& changes) {
 
 Result<pid_t> spawn_logged(const BuildCommand& command) {
   std::vector<char*> argv;
+  argv.reserve(command.argv.size() + 1);
   for (const std::string& word : command.argv) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   std::vector<char*> variables = environment_with(command.environment);

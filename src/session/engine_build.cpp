@@ -92,13 +92,14 @@ Status build_target(const BuildFolder& build, const Progress& say) {
 
 std::map<std::string, std::string> options_in_force(const fs::path& build_folder) {
   std::map<std::string, std::string> options;
-  static const std::regex kEntry(
+  static const std::regex entry_form(
       R"(^(GGML_\w+|CMAKE_BUILD_TYPE|CMAKE_CXX_COMPILER|CMAKE_C_FLAGS|CMAKE_CXX_FLAGS):(\w+)=(.*)$)");
   std::istringstream in(read_log(build_folder / "CMakeCache.txt"));
   std::string line;
   while (std::getline(in, line)) {
     std::smatch match;
-    if (!std::regex_match(line, match, kEntry) || match[2] == "INTERNAL" || match[3].str().empty()) continue;
+    if (!std::regex_match(line, match, entry_form) || match[2] == "INTERNAL" || match[3].str().empty())
+      continue;
     // Folders and programs differ between machines and change nothing about the code.
     if (match[3].str().front() == '/' && match[1] != "CMAKE_CXX_COMPILER") continue;
     options[match[1].str()] = match[3].str();
@@ -201,7 +202,7 @@ Result<EngineEntry> build_engine(const Registry& registry, const EngineSource& s
 
 Status register_engine(const Registry& registry, const EngineEntry& entry) {
   if (Status saved = registry.save(entry); !saved) return saved;
-  const Status answers = check_answers(entry, registry.folder_of(entry.name));
+  Status answers = check_answers(entry, registry.folder_of(entry.name));
   if (!answers) registry.forget(entry.name);
   return answers;
 }

@@ -91,12 +91,12 @@ struct Dependency {
 
 std::vector<Dependency> parse_ldd(const std::string& text) {
   std::vector<Dependency> found;
-  static const std::regex kLine(R"(^\s*(\S+) => (?:(/.*) \(0x[0-9a-f]+\)|not found)\s*$)");
+  static const std::regex line_form(R"(^\s*(\S+) => (?:(/.*) \(0x[0-9a-f]+\)|not found)\s*$)");
   std::istringstream in(text);
   std::string line;
   while (std::getline(in, line)) {
     std::smatch match;
-    if (!std::regex_match(line, match, kLine)) continue;
+    if (!std::regex_match(line, match, line_form)) continue;
     found.push_back(
         {match[1].str(), match[2].matched ? fs::path(match[2].str()).lexically_normal() : fs::path()});
   }
@@ -222,10 +222,10 @@ std::vector<std::string> op_names_of_header(const std::string& ggml_h) {
   if (begin == std::string::npos) return names;
   std::istringstream in(ggml_h.substr(begin));
   std::string line;
-  static const std::regex kName(R"(^\s*GGML_OP_(\w+)\b)");
+  static const std::regex name_form(R"(^\s*GGML_OP_(\w+)\b)");
   while (std::getline(in, line) && line.find('}') == std::string::npos) {
     std::smatch match;
-    if (!std::regex_search(line, match, kName)) continue;
+    if (!std::regex_search(line, match, name_form)) continue;
     if (match[1].str() == "COUNT") break;
     names.push_back(match[1].str());
   }
