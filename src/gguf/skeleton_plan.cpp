@@ -295,7 +295,7 @@ Result<SkeletonPlan> Planner::plan() {
   if (spec_.routing.zipf_exponent) {
     const std::vector<double> inclusion =
         zipf_inclusion(experts(), kExpertsUsed, *spec_.routing.zipf_exponent);
-    biases_ = selection_biases(inclusion, kExpertsUsed, spec_.seed);
+    biases_ = selection_biases(inclusion);
   }
   switch (spec_.architecture) {
     case Architecture::kQwen3Moe:

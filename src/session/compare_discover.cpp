@@ -139,14 +139,18 @@ Status CompareSession::take_logits(Side& side, std::vector<std::vector<float>>& 
 
 Status CompareSession::write_agreement(const std::array<std::vector<std::vector<float>>, 2>& logits) {
   core::LogitsFacts facts;
-  facts.workload = workloads_.front().facts.id;
   facts.rows = static_cast<int64_t>(std::min(logits[0].size(), logits[1].size()));
   if (facts.rows == 0) return {};
   if (const std::optional<AnswerAgreement> agreement = compare_answers(logits[0], logits[1])) {
     facts.top1_agreement_ratio = agreement->top1_agreement_ratio;
     facts.kl_nats_mean = agreement->kl_nats_mean;
   }
-  return log_.append(core::record_line(facts));
+  // All workloads start with the same tokens: one comparison answers for each of them.
+  for (const Workload& workload : workloads_) {
+    facts.workload = workload.facts.id;
+    if (Status status = log_.append(core::record_line(facts)); !status) return status;
+  }
+  return {};
 }
 
 Result<json> CompareSession::probe_graph(Side& side, const Workload& workload) {

@@ -76,6 +76,7 @@ class CompareSession {
 
   Status note(const char* kind, const Side* side, const std::string& text);
   [[nodiscard]] double left_ns() const;
+  [[nodiscard]] bool is_overdue() const;
   [[nodiscard]] EngineContext context() const;
 
   const CompareOptions& options_;

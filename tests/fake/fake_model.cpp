@@ -72,10 +72,13 @@ class Builder {
     k = single("ROPE", "Kcur_rope" + suffix, {k, positions}, layer);
     const int cache_k = tensor("cache_k_l" + std::to_string(layer), "kv", "f32", {kEmbedding, cells_, 1, 1});
     const int cache_v = tensor("cache_v_l" + std::to_string(layer), "kv", "f32", {kEmbedding, cells_, 1, 1});
-    const int k_row = kv_write("k_cache" + suffix, cache_k, k, layer);
-    const int v_row = kv_write("v_cache" + suffix, cache_v, v, layer);
+    kv_write("k_cache" + suffix, cache_k, k, layer);
+    kv_write("v_cache" + suffix, cache_v, v, layer);
+    // Heads apart, as attention wants them: a view, so no work and no unit.
+    const int heads = node("PERMUTE", "q" + suffix, {kEmbedding / kHeads, tokens_, kHeads, 1}, {q}, 0, 0);
+    graph_.nodes[static_cast<size_t>(heads)]["view"] = true;
     const int attended =
-        node("FLASH_ATTN_EXT", "fattn" + suffix, {kEmbedding, tokens_, 1, 1}, {q, k_row, v_row},
+        node("FLASH_ATTN_EXT", "fattn" + suffix, {kEmbedding, tokens_, 1, 1}, {heads, cache_k, cache_v},
              4 * 2 * kEmbedding * cells_, 4 * kEmbedding * cells_ * tokens_);
     unit({attended}, "", layer);
     const int out =
@@ -138,11 +141,10 @@ class Builder {
     return made;
   }
 
-  int kv_write(const std::string& name, int cache, int row, int layer) {
+  void kv_write(const std::string& name, int cache, int row, int layer) {
     const int made = single("SET_ROWS", name, {row, cache}, layer);
     graph_.nodes[static_cast<size_t>(made)]["writes"] = "kv";
     graph_.nodes[static_cast<size_t>(made)]["flop"] = 0;
-    return made;
   }
 
   int norm(const std::string& name, const std::string& weight_name, int x, int layer) {
@@ -153,10 +155,10 @@ class Builder {
     const int scaled = node("MUL", name, ne, {normed, scale}, 8 * kEmbedding * tokens_, kEmbedding * tokens_);
     if (is_fused_) {
       graph_.nodes[static_cast<size_t>(normed)]["written"] = false;
-      unit({normed, scaled}, "", layer);
+      unit({normed, scaled}, "", layer, 4 * kEmbedding);
     } else {
       unit({normed}, "", layer);
-      unit({scaled}, "", layer);
+      unit({scaled}, "", layer, 4 * kEmbedding);
     }
     return scaled;
   }

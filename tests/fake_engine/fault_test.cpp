@@ -51,8 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"prepare", 1, "garbage"}, Case{"measure", 1, "die"}, Case{"measure", 2, "hang"},
                       Case{"measure", 1, "flood_line"}, Case{"measure", 2, "flood_blocks"},
                       Case{"measure", 3, "garbage"}, Case{"shutdown", 1, "die"}, Case{"shutdown", 1, "hang"}),
-    [](const auto& info) {
-      return std::string(info.param.method) + "_" + std::to_string(info.param.at) + "_" + info.param.act;
+    [](const auto& given) {
+      return std::string(given.param.method) + "_" + std::to_string(given.param.at) + "_" + given.param.act;
     });
 
 class BadEngine : public FakeSession {};

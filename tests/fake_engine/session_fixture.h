@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unistd.h>
 
 #include "core/record/read.h"
 #include "core/scopes/scopes.h"
@@ -39,7 +40,8 @@ class FakeSession : public ::testing::Test {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name = std::string(info->test_suite_name()) + "_" + info->name();
     for (char& c : name) c = c == '/' ? '_' : c;
-    folder_ = ::testing::TempDir() + "fake_" + name;
+    // With our process id: the same test may run twice at once on one machine.
+    folder_ = ::testing::TempDir() + "fake_" + std::to_string(::getpid()) + "_" + name;
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     write_model(model_path(), 2, 64, "llama");
@@ -80,6 +82,10 @@ class FakeSession : public ::testing::Test {
     const platform::Interrupt interrupt;
     session::Progress progress(false, clock_);
     return session::run_compare(options, clock_, interrupt, progress);
+  }
+
+  void TearDown() override {
+    if (!HasFailure()) std::filesystem::remove_all(folder_);
   }
 
   platform::SteadyClock clock_;

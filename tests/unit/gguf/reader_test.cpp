@@ -187,7 +187,8 @@ TEST_F(GgufReader, NamesTheTensorAndTheByteWhenWeightsAreCutOff) {
 }
 
 TEST_F(GgufReader, RefusesCountsThatTheFileCannotHold) {
-  for (const uint64_t count : {uint64_t{1} << 20, uint64_t{1} << 60, ~uint64_t{0}}) {
+  // 2^61 times 8 bytes is 2^64: a product that wraps to nothing.
+  for (const uint64_t count : {uint64_t{1} << 20, uint64_t{1} << 60, uint64_t{1} << 61, ~uint64_t{0}}) {
     EXPECT_THAT(error_of(preamble(count, 0).zeros(64).str()), HasSubstr("tensors, more than"));
     EXPECT_THAT(error_of(preamble(0, count).zeros(64).str()), HasSubstr("metadata entries, more than"));
     EXPECT_THAT(error_of(preamble(0, 1).u64(count).zeros(64).str()), HasSubstr("name of metadata entry 0"));

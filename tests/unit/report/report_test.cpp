@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 
 #include "../core/ledger/synthetic_record.h"
 #include "report/numbers.h"
@@ -102,7 +103,8 @@ TEST(Report, JsonIsValidAgainstItsSchema) {
   poor.has_price = false;
   int number = 0;
   for (const core::Ledger& ledger : {example(), ledger_of(poor), core::Ledger{}}) {
-    const std::string path = ::testing::TempDir() + "opledger_ledger_" + std::to_string(number++) + ".json";
+    const std::string path = ::testing::TempDir() + "opledger_ledger_" + std::to_string(::getpid()) + "_" +
+                             std::to_string(number++) + ".json";
     std::ofstream(path) << render(ledger, Format::kJson, {});
     const std::string command =
         "python3 -c \"import json,sys,jsonschema; "
@@ -117,7 +119,7 @@ TEST(Report, RecordsAreValidAgainstTheirSchema) {
     GTEST_SKIP() << "python3-jsonschema is not installed";
   testing::PlantedSession session = two_engines();
   session.replays = {{"norm", {3}, "sibling", 4}};
-  const std::string path = ::testing::TempDir() + "opledger_record.jsonl";
+  const std::string path = ::testing::TempDir() + "opledger_record_" + std::to_string(::getpid()) + ".jsonl";
   core::Event event{"excluded", core::Side::kA, "text", "pp512", core::UnitName{0, 1}, "changed the digest"};
   std::ofstream(path) << session.text() << core::record_line(event) << "\n"
                       << core::record_line(core::Event{"note", std::nullopt, "text", "", std::nullopt, ""})

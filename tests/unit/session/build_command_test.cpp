@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace opledger::session {
 namespace {
@@ -52,7 +53,8 @@ class RunBuildCommand : public ::testing::Test {
  protected:
   void SetUp() override { fs::remove(log_); }
   void TearDown() override { fs::remove(log_); }
-  fs::path log_ = fs::path(::testing::TempDir()) / "opledger_build_command.log";
+  fs::path log_ =
+      fs::path(::testing::TempDir()) / ("opledger_build_command_" + std::to_string(::getpid()) + ".log");
 };
 
 TEST_F(RunBuildCommand, KeepsBothOutputStreamsAndTheExitStatus) {

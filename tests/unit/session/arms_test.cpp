@@ -1,0 +1,123 @@
+// Arms of a graph written by hand: four units, of which two read weights. Shares and copies are worked out in
+// the test.
+#include "session/arms.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace opledger::session {
+namespace {
+
+using nlohmann::json;
+
+core::WorkloadGraph hand_graph() {
+  core::WorkloadGraph graph;
+  graph.workload = "pp8";
+  graph.calls = {0};
+  core::Graph one;
+  one.signature = std::string(32, '0');
+  one.tensors = {{"blk.0.a.weight", core::TensorKind::kWeight, "f32", {4, 4, 1, 1}, {}, 64, "CPU", ""},
+                 {"cache", core::TensorKind::kKv, "f32", {4, 4, 1, 1}, {}, 640, "CPU", ""},
+                 {"output.weight", core::TensorKind::kWeight, "f32", {4, 8, 1, 1}, {}, 128, "CPU", ""}};
+  const std::vector<std::vector<int>> sources{{-1}, {0, -2}, {1}, {2, -3, -3}};
+  for (const std::vector<int>& src : sources) {
+    core::Node node;
+    node.op = "MUL_MAT";
+    node.src = src;
+    one.nodes.push_back(node);
+    one.units.push_back({{static_cast<int>(one.units.size())}, "single"});
+  }
+  graph.graphs = {one};
+  return graph;
+}
+
+TEST(WeightBytes, CountEachWeightOnceAndNothingElse) {
+  const core::WorkloadGraph graph = hand_graph();
+  EXPECT_EQ(weight_bytes_of(graph.graphs[0], graph.graphs[0].units[0]), 64);
+  EXPECT_EQ(weight_bytes_of(graph.graphs[0], graph.graphs[0].units[1]), 0);
+  EXPECT_EQ(weight_bytes_of(graph.graphs[0], graph.graphs[0].units[3]), 128);
+}
+
+TEST(Copies, MakeAnIncrementOfATenthOfThePass) {
+  EXPECT_EQ(copies_for(0.7), 1);
+  EXPECT_EQ(copies_for(0.1), 1);
+  EXPECT_EQ(copies_for(0.06), 2);
+  EXPECT_EQ(copies_for(0.01), 10);
+  EXPECT_EQ(copies_for(0.0001), 16);
+  EXPECT_EQ(copies_for(0), 16);
+  EXPECT_EQ(copies_for(-0.1), 16);
+}
+
+TEST(Stride, LeavesOriginalsAndCopiesEquallyFarApart) {
+  EXPECT_EQ(stride_for(30, 1, 1), 15);
+  EXPECT_EQ(stride_for(30, 2, 1), 10);
+  EXPECT_EQ(stride_for(40, 1, 4), 20);
+  EXPECT_EQ(stride_for(30, 1, 4), 12);  // 15 would meet a layer of the other sort
+  EXPECT_EQ(stride_for(4, 16, 1), 1);
+  EXPECT_EQ(stride_for(1, 1, 1), 1);
+}
+
+TEST(BaseArms, AreThoseTheEngineHas) {
+  const std::vector<ArmPlan> arms = base_arms({"stamp", "baseline", "other"});
+  ASSERT_EQ(arms.size(), 2U);
+  EXPECT_EQ(arms[0].id, "baseline");
+  EXPECT_EQ(arms[1].id, "stamp");
+}
+
+TEST(ReplayArms, NameScopeWeightsAndCopies) {
+  const std::vector<ArmPlan> arms =
+      replay_arms({"attention", {{0, 1}}, 0.06}, {"replay", "stamped_replay"}, 30, 1);
+  ASSERT_EQ(arms.size(), 2U);
+  EXPECT_EQ(arms[0].id, "replay:attention:sibling:2");
+  EXPECT_EQ(arms[1].id, "stamped_replay:attention:sibling:2");
+  EXPECT_DOUBLE_EQ(arms[0].cost_ratio, 1.12);
+  EXPECT_EQ(arms[0].to_json(true).dump(),
+            R"({"copies":2,"id":"replay:attention:sibling:2","kind":"replay","scope":"attention",)"
+            R"("units":[{"copies":2,"stride":10,"unit":[0,1],"weights":"sibling"}]})");
+  EXPECT_FALSE(arms[0].to_json(false).contains("scope"));
+}
+
+TEST(Shadows, AreAskedForWhereAWeightHasNoSibling) {
+  const core::WorkloadGraph graph = hand_graph();
+  ArmPlan arm = replay_arms({"all", units_in_order(graph), 1.0}, {"replay"}, 4, 1).front();
+  const json prepared{{"units",
+                       {{{"unit", {0, 0}}, {"weights", "sibling"}},
+                        {{"unit", {0, 1}}, {"weights", "same"}},
+                        {{"unit", {0, 2}}, {"weights", "same"}},
+                        {{"unit", {0, 3}}, {"weights", "same"}}}}};
+  EXPECT_TRUE(ask_for_shadows(graph, prepared, arm));
+  EXPECT_EQ(arm.units[0].weights, "sibling");
+  EXPECT_EQ(arm.units[1].weights, "sibling");  // reads no weight: whatever it is asked for, it stays as it is
+  EXPECT_EQ(arm.units[3].weights, "shadow");
+  EXPECT_EQ(arm.id, "replay:all:shadow:1");  // 128 of 192 bytes
+  EXPECT_FALSE(ask_for_shadows(graph, prepared, arm));
+}
+
+json stamp_block(const std::vector<std::vector<int>>& unit_ns, const std::vector<int>& graph_ns) {
+  json passes = json::array();
+  for (const int ns : graph_ns) passes.push_back({{"graph_ns", ns}});
+  return {{"unit_ns", unit_ns}, {"passes", passes}};
+}
+
+TEST(ScopeShares, AreSumsOverThePassLessThePrice) {
+  // Price 10 each. Scope "x" holds units 0 and 2, "y" unit 1, "none" nothing; unit 3 is in "y".
+  const std::vector<json> stamps{stamp_block({{110, 60, 210, 60}}, {440}),
+                                 stamp_block({{110, 60, 210, 60}}, {440})};
+  const std::vector<json> prices{stamp_block({{10, 10, 10, 10}}, {480})};
+  const std::vector<ScopeShare> shares =
+      scope_shares(hand_graph(), {0, 1, 0, 1}, {"x", "y", "none"}, stamps, prices);
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_EQ(shares[0].scope, "x");
+  EXPECT_DOUBLE_EQ(shares[0].share_ratio, 300.0 / 400.0);
+  EXPECT_EQ(shares[0].units, (std::vector<core::UnitName>{{0, 0}, {0, 2}}));
+  EXPECT_DOUBLE_EQ(shares[1].share_ratio, 100.0 / 400.0);
+}
+
+TEST(ScopeShares, AreUnknownWithoutStamps) {
+  EXPECT_TRUE(scope_shares(hand_graph(), {0, 0, 0, 0}, {"x"}, {}, {}).empty());
+}
+
+}  // namespace
+}  // namespace opledger::session

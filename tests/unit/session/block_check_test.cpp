@@ -1,0 +1,88 @@
+// One good block by hand, and every way it may go wrong.
+#include "session/block_check.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace opledger::session {
+namespace {
+
+using nlohmann::json;
+
+json good_block() {
+  const std::string digest(32, 'a');
+  return {{"workload", "pp8"},
+          {"arm", "stamp"},
+          {"verify", false},
+          {"passes", {{{"wall_ns", 11}, {"graph_ns", 10}, {"instrument_ns", 0}, {"digest", 0}}}},
+          {"digests", {{digest}}},
+          {"logits", "ok"},
+          {"unit_ns", {{3, 4}}},
+          {"head_ns", {1}},
+          {"tail_ns", {2}},
+          {"copy_ns", nullptr},
+          {"state_digest", nullptr},
+          {"threads", {{{"cpu_ns", 5}, {"run_delay_ns", nullptr}}}},
+          {"voluntary_switches", 0},
+          {"involuntary_switches", nullptr},
+          {"started_ns", 1},
+          {"ended_ns", 2}};
+}
+
+const ScheduleEntry kAsked{"stamp", 1, false};
+
+TEST(BlockCheck, TakesAGoodBlock) {
+  const Status status = check_block(good_block(), "pp8", kAsked, 2);
+  EXPECT_TRUE(status) << (status ? "" : status.error().message);
+}
+
+TEST(BlockCheck, TakesABaselineWithoutUnitTimes) {
+  json block = good_block();
+  block["unit_ns"] = block["head_ns"] = block["tail_ns"] = nullptr;
+  EXPECT_TRUE(check_block(block, "pp8", kAsked, 2));
+}
+
+struct Wrong {
+  const char* key;
+  json value;
+};
+
+class BadBlock : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(BadBlock, IsAFailureThatNamesTheKey) {
+  json block = good_block();
+  block[GetParam().key] = GetParam().value;
+  const Status status = check_block(block, "pp8", kAsked, 2);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, Error::Kind::kFailure);
+  EXPECT_NE(status.error().message.find(GetParam().key), std::string::npos) << status.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Keys, BadBlock,
+                         ::testing::Values(Wrong{"workload", "pp9"}, Wrong{"arm", "baseline"},
+                                           Wrong{"verify", true}, Wrong{"passes", json::array()},
+                                           Wrong{"passes", "many"}, Wrong{"digests", json::array()},
+                                           Wrong{"digests", {{"short"}}}, Wrong{"logits", "fine"},
+                                           Wrong{"unit_ns", {{3}}}, Wrong{"unit_ns", {{3, -4}}},
+                                           Wrong{"unit_ns", {{3, 4}, {3, 4}}}, Wrong{"copy_ns", {{1.5, 2}}},
+                                           Wrong{"head_ns", {1, 2}}, Wrong{"state_digest", 7},
+                                           Wrong{"threads", nullptr}, Wrong{"threads", {{{"cpu_ns", "x"}}}},
+                                           Wrong{"voluntary_switches", -1}, Wrong{"started_ns", nullptr}),
+                         [](const auto& given) {
+                           return std::string(given.param.key) + "_" + std::to_string(given.index);
+                         });
+
+TEST(BlockCheck, APassMayNotPointBeyondTheDigests) {
+  json block = good_block();
+  block["passes"][0]["digest"] = 1;
+  EXPECT_FALSE(check_block(block, "pp8", kAsked, 2));
+}
+
+TEST(BlockCheck, AnythingButAnObjectIsRefused) {
+  EXPECT_FALSE(check_block(json::array(), "pp8", kAsked, 2));
+  EXPECT_FALSE(check_block(nullptr, "pp8", kAsked, 2));
+}
+
+}  // namespace
+}  // namespace opledger::session
