@@ -1,7 +1,7 @@
 #include "engines/ggml/arm_graph.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 
 #include "src/core/base/check.h"
@@ -48,27 +48,37 @@ ArmGraph::ArmGraph(const GraphModel& model, ArmKind kind, std::vector<UnitReplay
   }
 }
 
+std::vector<const ggml_tensor*> ArmGraph::weights_of(const UnitNodes& unit) const {
+  std::vector<const ggml_tensor*> weights;
+  for (int node : unit.nodes) {
+    for (int source : model_.nodes[static_cast<size_t>(node)].sources) {
+      if (source >= 0) continue;
+      const Leaf& leaf = model_.leaves[static_cast<size_t>(-1 - source)];
+      if (leaf.kind == LeafKind::kWeight) weights.push_back(leaf.tensor);
+    }
+  }
+  return weights;
+}
+
+/// All of a unit's weights get the same choice, for all of its copies, or none does.
+std::vector<const ggml_tensor*> ArmGraph::replacements_for(const UnitReplay& replay) {
+  std::vector<const ggml_tensor*> replacements;
+  if (replay.weights == WeightChoice::kSame) return replacements;
+  for (const ggml_tensor* weight : weights_of(model_.units[static_cast<size_t>(replay.unit)])) {
+    for (int copy = 0; copy < replay.copies; ++copy) {
+      const ggml_tensor* chosen = weight_for(weight, replay, copy);
+      if (chosen == nullptr) return {};
+      replacements.push_back(chosen);
+    }
+  }
+  return replacements;
+}
+
 void ArmGraph::decide_weights() {
-  weights_read_.resize(replays_.size());
-  for (size_t i = 0; i < replays_.size(); ++i) {
-    UnitReplay& replay = replays_[i];
-    bool all_found = replay.weights != WeightChoice::kSame;
-    for (int node : model_.units[static_cast<size_t>(replay.unit)].nodes) {
-      for (int source : model_.nodes[static_cast<size_t>(node)].sources) {
-        if (source >= 0) continue;
-        const Leaf& leaf = model_.leaves[static_cast<size_t>(-1 - source)];
-        if (leaf.kind != LeafKind::kWeight || !all_found) continue;
-        for (int copy = 0; copy < replay.copies && all_found; ++copy) {
-          const ggml_tensor* chosen = weight_for(leaf.tensor, replay, copy);
-          all_found = chosen != nullptr;
-          if (all_found) weights_read_[i].push_back(chosen);
-        }
-      }
-    }
-    if (!all_found) {
-      replay.weights = WeightChoice::kSame;
-      weights_read_[i].clear();
-    }
+  for (UnitReplay& replay : replays_) {
+    weights_read_.push_back(replacements_for(replay));
+    const bool has_weights = !weights_of(model_.units[static_cast<size_t>(replay.unit)]).empty();
+    if (has_weights && weights_read_.back().empty()) replay.weights = WeightChoice::kSame;
     weights_used_.push_back(replay.weights);
   }
 }
@@ -114,10 +124,9 @@ ggml_cgraph* ArmGraph::patch(const ggml_cgraph* source, const Scratch& scratch) 
     }
     if (faults_.idle_copies) copy.tensor->op = GGML_OP_NONE;
   }
-  const size_t bytes = sizeof(ggml_tensor*) * static_cast<size_t>(source->n_nodes);
-  const bool has_moved = std::memcmp(seen_.data(), source->nodes, bytes) != 0;
+  const bool has_moved = !std::equal(seen_.begin(), seen_.end(), source->nodes);
   if (has_moved) {
-    std::memcpy(seen_.data(), source->nodes, bytes);
+    seen_.assign(source->nodes, source->nodes + source->n_nodes);
     for (const auto& [place, node] : originals_) {
       builder_->put(place, source->nodes[node]);
       builder_->set_uses(place, use_count_of(source, source->nodes[node]));

@@ -99,6 +99,8 @@ class ArmGraph {
                       std::vector<std::pair<const ggml_tensor*, ggml_tensor*>>& aliases,
                       const UnitReplay& replay, int copy_number);
   const ggml_tensor* weight_for(const ggml_tensor* weight, const UnitReplay& replay, int copy_number);
+  [[nodiscard]] std::vector<const ggml_tensor*> weights_of(const UnitNodes& unit) const;
+  std::vector<const ggml_tensor*> replacements_for(const UnitReplay& replay);
   void decide_weights();
   size_t scratch_needed_by(const UnitNodes& unit) const;
 

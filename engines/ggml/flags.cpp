@@ -1,5 +1,6 @@
 #include "engines/ggml/flags.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -132,7 +133,10 @@ std::vector<Flag> all_flags() {
 
 std::string names_of(const std::vector<Flag>& flags) {
   std::string names;
-  for (const Flag& flag : flags) names += (names.empty() ? "" : ", ") + flag.name;
+  for (const Flag& flag : flags) {
+    if (!names.empty()) names += ", ";
+    names += flag.name;
+  }
   return names;
 }
 
@@ -142,12 +146,12 @@ Status apply_flags(const std::map<std::string, std::string>& flags, EngineParame
                    std::map<std::string, std::string>& in_force) {
   const std::vector<Flag> known = all_flags();
   for (const auto& [name, value] : flags) {
-    bool found = false;
-    for (const Flag& flag : known) found = found || flag.name == name;
-    if (!found) {
-      return Error::bad_input("unknown engine flag " + name + "=" + value + ": this engine accepts " +
-                              names_of(known));
-    }
+    const bool is_known =
+        std::any_of(known.begin(), known.end(), [&](const Flag& flag) { return flag.name == name; });
+    if (is_known) continue;
+    std::string message = "unknown engine flag ";
+    message.append(name).append("=").append(value).append(": this engine accepts ").append(names_of(known));
+    return Error::bad_input(std::move(message));
   }
   for (const Flag& flag : known) {
     const auto asked = flags.find(flag.name);

@@ -72,8 +72,8 @@ json instruction_sets() {
 }
 
 std::string family() {
-  const std::string given = OPLEDGER_GGML_FAMILY;
-  if (!given.empty()) return given;
+  constexpr const char* kGiven = OPLEDGER_GGML_FAMILY;
+  if (kGiven[0] != '\0') return kGiven;
 #if OPLEDGER_HAVE_OP_FUSED_UP_GATE
   return "ik_llama.cpp";
 #else

@@ -193,7 +193,7 @@ Status Runner::decode_tokens(const Workload& workload, const std::function<void(
     const auto tokens = workload.is_decode ? all.subspan(step, 1) : all;
     const int position = static_cast<int>(workload.prompt.size() + (workload.is_decode ? step : 0));
     const int64_t start_ns = now_ns();
-    const Status status = engine_.decode(tokens, position);
+    Status status = engine_.decode(tokens, position);
     decode_ns_ += now_ns() - start_ns;
     if (!status) return status;
     if (!problem_.empty()) return Error::failure(problem_);

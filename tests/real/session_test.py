@@ -23,17 +23,17 @@ class Session(unittest.TestCase):
     def setUpClass(cls):
         folder = pathlib.Path(FOLDER.name)
         cls.record, ledger = folder / "r.json.gz", folder / "ledger.json"
-        cls.run = run("compare", "llama", "ik", "-m", SMOLLM2, "-p", "64", "-n", "4", "-d", "32", "--budget", "75s",
+        cls.done = run("compare", "llama", "ik", "-m", SMOLLM2, "-p", "64", "-n", "4", "-d", "32", "--budget", "75s",
                       "--record", cls.record, "--json", ledger)
         if not ledger.exists():
-            raise AssertionError(cls.run.stderr)
+            raise AssertionError(cls.done.stderr)
         cls.ledger = json.loads(ledger.read_text())
 
     def checks(self, name):
         return [check for workload in self.ledger["workloads"] for check in workload["checks"] if check["name"] == name]
 
     def test_ends_with_measured_or_with_a_failed_check(self):
-        self.assertIn(self.run.returncode, (0, 4), self.run.stderr)
+        self.assertIn(self.done.returncode, (0, 4), self.done.stderr)
 
     def test_sees_everything_and_changes_nothing(self):
         for name in ("complete", "deterministic", "fusion"):
