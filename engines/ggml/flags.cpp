@@ -145,12 +145,13 @@ std::string names_of(const std::vector<Flag>& flags) {
 Status apply_flags(const std::map<std::string, std::string>& flags, EngineParameters& parameters,
                    std::map<std::string, std::string>& in_force) {
   const std::vector<Flag> known = all_flags();
-  for (const auto& [name, value] : flags) {
+  for (const auto& asked : flags) {
     const bool is_known =
-        std::any_of(known.begin(), known.end(), [&](const Flag& flag) { return flag.name == name; });
+        std::any_of(known.begin(), known.end(), [&](const Flag& flag) { return flag.name == asked.first; });
     if (is_known) continue;
     std::string message = "unknown engine flag ";
-    message.append(name).append("=").append(value).append(": this engine accepts ").append(names_of(known));
+    message.append(asked.first).append("=").append(asked.second);
+    message.append(": this engine accepts ").append(names_of(known));
     return Error::bad_input(std::move(message));
   }
   for (const Flag& flag : known) {
