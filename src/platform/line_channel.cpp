@@ -43,6 +43,8 @@ ReadLine LineChannel::read_line(int64_t deadline_ns) {
     }
     scanned_ = buffer_.size();
     if (buffer_.size() > max_line_bytes_) return {ChannelState::kTooLong, {}};
+    // Also while data keeps coming: a line without an end must not outlast its deadline.
+    if (clock_->now_ns() > deadline_ns) return {ChannelState::kTimedOut, {}};
     if (const ChannelState state = wait_for(POLLIN, deadline_ns); state != ChannelState::kOk)
       return {state, {}};
     std::array<char, 65536> piece;  // NOLINT: filled by recv

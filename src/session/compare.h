@@ -3,6 +3,7 @@
 // record alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -35,6 +36,7 @@ struct CompareOptions {
   std::string log_folder;  ///< of the engines' logs
   std::string lock_path;   ///< of the machine's measurement lock
   int64_t engine_limit_ns = 600'000'000'000;
+  size_t max_message_bytes = size_t{256} << 20;  ///< of an engine's line: beyond it is a flood
   /// Rounds of one workload, side and launch group at most: beyond them nothing is learned, whatever the
   /// budget.
   int max_rounds = 40;

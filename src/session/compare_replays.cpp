@@ -63,6 +63,7 @@ EngineContext CompareSession::context() const {
   context.interrupt_fd = interrupt_.fd();
   context.request_limit_ns = options_.engine_limit_ns;
   context.log_folder = options_.log_folder;
+  context.max_message_bytes = options_.max_message_bytes;
   return context;
 }
 

@@ -68,7 +68,8 @@ Engine::Engine(std::string name, std::string log_path, platform::Child child, co
       child_(std::make_unique<platform::Child>(std::move(child))) {
   client_ = std::make_unique<ProtocolClient>(
       name_,
-      platform::LineChannel(child_->take_socket(), kMaxMessageBytes, *context_.clock, context_.interrupt_fd),
+      platform::LineChannel(child_->take_socket(), context_.max_message_bytes, *context_.clock,
+                            context_.interrupt_fd),
       *context_.clock);
 }
 

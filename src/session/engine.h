@@ -36,6 +36,7 @@ struct EngineContext {
   int64_t request_limit_ns =
       600'000'000'000;  ///< how long one request, or one block of a measurement, may take
   std::string log_folder;
+  size_t max_message_bytes = kMaxMessageBytes;
 };
 
 /// Owns the process; destroying it kills the process group. The log is deleted when the engine ended well.

@@ -52,8 +52,7 @@ Error ProtocolClient::channel_error(ChannelState state, const std::string& metho
       return gone(fmt::format("did not answer {} within {} s (see --engine-timeout)", method,
                               static_cast<double>(limit_ns) / 1e9));
     case ChannelState::kTooLong:
-      return gone(fmt::format("sent more than {} MiB without an end of line in answer to {}",
-                              kMaxMessageBytes >> 20, method));
+      return gone(fmt::format("floods: its answer to {} is longer than any message may be", method));
     default:
       return gone(fmt::format("closed its socket during {}", method));
   }

@@ -74,6 +74,7 @@ class FakeSession : public ::testing::Test {
     options.log_folder = folder_ + "/logs";
     options.lock_path = folder_ + "/lock";
     options.engine_limit_ns = 5'000'000'000;
+    options.max_message_bytes = size_t{4} << 20;
     options.rules_of = rules_of;
     return options;
   }

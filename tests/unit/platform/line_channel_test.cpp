@@ -65,6 +65,13 @@ TEST_F(LineChannelTest, GivesUpAtTheDeadline) {
   EXPECT_EQ(lines.read_line(5000).state, ChannelState::kTimedOut);
 }
 
+TEST_F(LineChannelTest, ALineWithoutAnEndStopsAtTheDeadlineNoMatterHowMuchArrives) {
+  LineChannel lines = channel();
+  clock_.step_ns_ = 400;
+  say(std::string(150'000, 'x'));  // three pieces, two looks at the clock each
+  EXPECT_EQ(lines.read_line(1500).state, ChannelState::kTimedOut);
+}
+
 TEST_F(LineChannelTest, SaysThatThePeerClosedEvenInTheMiddleOfALine) {
   LineChannel lines = channel();
   say("half");
