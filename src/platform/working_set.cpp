@@ -40,13 +40,13 @@ class Reader {
     const size_t count = std::min(lanes_, static_cast<size_t>(bytes) / sizeof(Lane));
     uint64_t total = 0;
     for (int i = 0; i < repeats; ++i) total += sum_of(memory_.data(), count);
-    sink_.fetch_add(total, std::memory_order_relaxed);  // or the compiler drops the reading
+    sink.fetch_add(total, std::memory_order_relaxed);  // or the compiler drops the reading
   }
 
  private:
   size_t lanes_;
   std::vector<Lane> memory_;
-  inline static std::atomic<uint64_t> sink_{0};
+  inline static std::atomic<uint64_t> sink{0};
 };
 
 /// Nanoseconds that `threads` readers take for `repeats` passes over their slices.

@@ -73,30 +73,39 @@ int lonely_unwritten_nodes(const WorkloadGraph& graph) {
   return lonely;
 }
 
-void add_fusion(const PairSamples& pair, std::vector<Check>& checks) {
-  for (const Side side : kBothSides) {
-    Check check{"fusion", side_name(side), CheckStatus::kNotRun, std::nullopt, 0.0, "no graph in the record"};
-    const WorkloadGraph* probe = pair.side(side).graph;
-    if (probe != nullptr && !probe->probe_ran) {
-      check.text = probe->probe_reason.empty() ? "the probe did not run"
-                                               : "the probe did not run: " + probe->probe_reason;
-    } else if (probe != nullptr) {
-      int differing = lonely_unwritten_nodes(*probe);
-      for (const GraphFacts& facts : pair.record->graphs) {
-        if (facts.side != side || facts.workload != pair.workload->id) continue;
-        if (facts.graph.graphs.size() != probe->graphs.size()) ++differing;
-        const size_t common = std::min(facts.graph.graphs.size(), probe->graphs.size());
-        for (size_t g = 0; g < common; ++g)
-          differing += have_same_units(facts.graph.graphs[g], probe->graphs[g]) ? 0 : 1;
-      }
-      check.value = differing;
-      check.status = differing == 0 ? CheckStatus::kHeld : CheckStatus::kFailed;
-      check.text = differing == 0
-                       ? "the units measured are the groups that the probe saw executed together"
-                       : fmt::format("{} graphs or units differ from what the probe saw", differing);
-    }
-    checks.push_back(check);
+// Graphs of that side and workload whose signature or units are not the probe's.
+int graphs_unlike(const WorkloadGraph& probe, const Record& record, Side side, const std::string& workload) {
+  int differing = 0;
+  for (const GraphFacts& facts : record.graphs) {
+    if (facts.side != side || facts.workload != workload) continue;
+    if (facts.graph.graphs.size() != probe.graphs.size()) ++differing;
+    const size_t common = std::min(facts.graph.graphs.size(), probe.graphs.size());
+    for (size_t g = 0; g < common; ++g)
+      differing += have_same_units(facts.graph.graphs[g], probe.graphs[g]) ? 0 : 1;
   }
+  return differing;
+}
+
+Check fusion(const PairSamples& pair, Side side) {
+  Check check{"fusion", side_name(side), CheckStatus::kNotRun, std::nullopt, 0.0, "no graph in the record"};
+  const WorkloadGraph* probe = pair.side(side).graph;
+  if (probe == nullptr) return check;
+  if (!probe->probe_ran) {
+    check.text = "the probe did not run";
+    if (!probe->probe_reason.empty()) check.text += ": " + probe->probe_reason;
+    return check;
+  }
+  const int differing =
+      lonely_unwritten_nodes(*probe) + graphs_unlike(*probe, *pair.record, side, pair.workload->id);
+  check.value = differing;
+  check.status = differing == 0 ? CheckStatus::kHeld : CheckStatus::kFailed;
+  check.text = differing == 0 ? "the units measured are the groups that the probe saw executed together"
+                              : fmt::format("{} graphs or units differ from what the probe saw", differing);
+  return check;
+}
+
+void add_fusion(const PairSamples& pair, std::vector<Check>& checks) {
+  for (const Side side : kBothSides) checks.push_back(fusion(pair, side));
 }
 
 void add_complete(const std::vector<Check>& complete, std::vector<Check>& checks) {

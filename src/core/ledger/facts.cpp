@@ -97,6 +97,7 @@ std::string type_counts(const ModelFacts& facts) {
   std::map<std::string, int> counts;
   for (const ModelTensor& tensor : facts.tensors) ++counts[tensor.type];
   std::vector<std::string> texts;
+  texts.reserve(counts.size());
   for (const auto& [type, count] : counts) texts.push_back(fmt::format("{} x {}", count, type));
   return fmt::format("{}", fmt::join(texts, " + "));
 }

@@ -82,8 +82,8 @@ std::string record_line(const EngineFacts& engine) {
 
 std::string record_line(const ModelLine& model) {
   Json metadata = Json::object();
-  for (const auto& [key, value] : model.facts.metadata)
-    std::visit([&](const auto& v) { metadata[key] = v; }, value);
+  for (const auto& entry : model.facts.metadata)
+    std::visit([&](const auto& scalar) { metadata[entry.first] = scalar; }, entry.second);
   Json tensors = Json::array();
   for (const ModelTensor& tensor : model.facts.tensors)
     tensors.push_back(
