@@ -18,11 +18,11 @@ class Search {
   /// `units` is known to break the result.
   Status isolate(const Units& units) {
     if (units.size() == 1) {
-      breaking_.alone.push_back(units.front());
+      breaking.alone.push_back(units.front());
       return {};
     }
     if (tests_left_ < 2) {
-      breaking_.together.insert(breaking_.together.end(), units.begin(), units.end());
+      breaking.together.insert(breaking.together.end(), units.begin(), units.end());
       return {};
     }
     const auto middle = units.begin() + static_cast<std::ptrdiff_t>(units.size() / 2);
@@ -34,7 +34,7 @@ class Search {
       is_innocent[i] = *keeps;
     }
     if (is_innocent[0] && is_innocent[1]) {
-      breaking_.together.insert(breaking_.together.end(), units.begin(), units.end());
+      breaking.together.insert(breaking.together.end(), units.begin(), units.end());
       return {};
     }
     for (int i = 0; i < 2; ++i) {
@@ -55,12 +55,12 @@ class Search {
     };
     Units rest;
     for (const core::UnitName& unit : units) {
-      if (!is_in(breaking_.alone, unit) && !is_in(breaking_.together, unit)) rest.push_back(unit);
+      if (!is_in(breaking.alone, unit) && !is_in(breaking.together, unit)) rest.push_back(unit);
     }
     return rest;
   }
 
-  Breaking breaking_;
+  Breaking breaking;
 
  private:
   const ReplayTest& keeps_result_;
@@ -81,7 +81,7 @@ Result<Breaking> find_breaking_units(const Units& units, const ReplayTest& keeps
     if (!keeps) return keeps.error();
     if (*keeps) break;
   }
-  return std::move(search.breaking_);
+  return std::move(search.breaking);
 }
 
 }  // namespace opledger::session

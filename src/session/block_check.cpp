@@ -54,6 +54,31 @@ Status check_passes(const json& block, size_t passes) {
   return {};
 }
 
+Status check_threads(const json& block) {
+  const json threads = block.value("threads", json());
+  if (!threads.is_array()) return bad_key("threads", "is no list");
+  for (const json& thread : threads) {
+    const json delay = thread.is_object() ? thread.value("run_delay_ns", json()) : json();
+    if (!thread.is_object() || !is_time(thread.value("cpu_ns", json())) ||
+        !(delay.is_null() || is_time(delay))) {
+      return bad_key("threads", "holds something other than cpu_ns and run_delay_ns");
+    }
+  }
+  return {};
+}
+
+Status check_unit_times(const json& block, size_t passes, size_t units) {
+  for (const char* key : {"unit_ns", "copy_ns"}) {
+    if (!is_unit_table(block.value(key, json()), passes, units))
+      return bad_key(key, "is not one time per unit and pass");
+  }
+  for (const char* key : {"head_ns", "tail_ns"}) {
+    const json value = block.value(key, json());
+    if (!value.is_null() && !is_list_of(value, passes)) return bad_key(key, "is not one time per pass");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_block(const json& block, const std::string& workload, const ScheduleEntry& entry, size_t units) {
@@ -67,25 +92,10 @@ Status check_block(const json& block, const std::string& workload, const Schedul
   const json logits = block.value("logits", json());
   if (logits != "ok" && logits != "not_finite" && logits != "constant")
     return bad_key("logits", "is no known word");
-  for (const char* key : {"unit_ns", "copy_ns"}) {
-    if (!is_unit_table(block.value(key, json()), passes, units))
-      return bad_key(key, "is not one time per unit and pass");
-  }
-  for (const char* key : {"head_ns", "tail_ns"}) {
-    const json value = block.value(key, json());
-    if (!value.is_null() && !is_list_of(value, passes)) return bad_key(key, "is not one time per pass");
-  }
+  if (Status status = check_unit_times(block, passes, units); !status) return status;
   const json state = block.value("state_digest", json());
   if (!state.is_null() && !is_digest(state)) return bad_key("state_digest", "is no 32 hex digits");
-  const json threads = block.value("threads", json());
-  if (!threads.is_array()) return bad_key("threads", "is no list");
-  for (const json& thread : threads) {
-    const json delay = thread.is_object() ? thread.value("run_delay_ns", json()) : json();
-    if (!thread.is_object() || !is_time(thread.value("cpu_ns", json())) ||
-        !(delay.is_null() || is_time(delay))) {
-      return bad_key("threads", "holds something other than cpu_ns and run_delay_ns");
-    }
-  }
+  if (Status status = check_threads(block); !status) return status;
   for (const char* key : {"voluntary_switches", "involuntary_switches"}) {
     const json value = block.value(key, json());
     if (!value.is_null() && !is_time(value)) return bad_key(key, "is no count");

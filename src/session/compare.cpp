@@ -97,7 +97,7 @@ std::string close_failed(RecordLog& log, const Error& error) {
   event.kind = is_interrupted ? "interrupted" : "engine_died";
   if (error.kind == Error::Kind::kBadInput || error.kind == Error::Kind::kEnvironment) event.kind = "note";
   event.text = error.message;
-  const std::string reason = is_interrupted ? "interrupted" : "failed";
+  std::string reason = is_interrupted ? "interrupted" : "failed";
   if (log.append(core::record_line(event))) static_cast<void>(log.append(core::end_line(reason)).is_ok());
   return reason;
 }

@@ -69,6 +69,7 @@ std::vector<ScheduleEntry> CompareSession::verify_schedule(const Side& side, siz
   }
   if (is_tight && group_ > 1) {
     std::vector<ScheduleEntry> schedule;
+    schedule.reserve(arms.size());
     for (const ArmPlan& arm : arms) schedule.push_back({arm.id, 1, true});
     return schedule;
   }
@@ -248,40 +249,58 @@ bool CompareSession::is_overdue() const {
   return left_ns() < -0.25e9 * options_.budget_s;
 }
 
+Status CompareSession::begin_workload(Side& side, size_t w, bool is_begun) {
+  if (is_begun) return check_replays(side, w);
+  if (Status status = prepare(side, w); !status) return status;
+  return first_turn(side, w);
+}
+
+Status CompareSession::resident_workloads(const std::vector<Side*>& order, bool is_begun, bool with_turns,
+                                          int64_t end_ns) {
+  for (size_t i = 0; i < workloads_.size() && (i == 0 || !is_overdue()); ++i) {
+    const size_t w = (i + static_cast<size_t>(group_)) % workloads_.size();
+    progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
+    for (Side* side : order) {
+      if (Status status = begin_workload(*side, w, is_begun); !status) return status;
+    }
+    if (!with_turns) continue;
+    const int64_t now_ns = clock_.now_ns();
+    const auto workloads_left = static_cast<int64_t>(workloads_.size() - i);
+    const std::vector<Side*> reversed(order.rbegin(), order.rend());
+    if (Status status = turns(reversed, w, now_ns + (end_ns - now_ns) / workloads_left); !status)
+      return status;
+  }
+  return {};
+}
+
 Status CompareSession::run_resident_group(int64_t end_ns) {
   std::vector<Side*> order{&sides_[0], &sides_[1]};
   if (group_ % 2 == 0) std::reverse(order.begin(), order.end());
   for (Side* side : order) {
     if (Status status = launch(*side); !status) return status;
   }
+  // The pilot: one round of every workload says which rows are worth replaying.
   const bool is_pilot = !has_chosen_replays_;
-  for (size_t pass = is_pilot ? 0 : 1; pass < 2; ++pass) {
-    for (size_t i = 0; i < workloads_.size() && (i == 0 || !is_overdue()); ++i) {
-      const size_t w = (i + static_cast<size_t>(group_)) % workloads_.size();
-      progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
-      for (Side* side : order) {
-        if (pass == 1 && is_pilot) {
-          if (Status status = check_replays(*side, w); !status) return status;
-        } else {
-          if (Status status = prepare(*side, w); !status) return status;
-          if (Status status = first_turn(*side, w); !status) return status;
-        }
-      }
-      if (pass == 0) continue;
-      const int64_t now_ns = clock_.now_ns();
-      const auto workloads_left = static_cast<int64_t>(workloads_.size() - i);
-      std::vector<Side*> reversed(order.rbegin(), order.rend());
-      if (Status status = turns(reversed, w, now_ns + (end_ns - now_ns) / workloads_left); !status)
-        return status;
-    }
-    if (pass == 0) {
-      if (Status status = choose(); !status) return status;
-    }
+  if (is_pilot) {
+    if (Status status = resident_workloads(order, false, false, end_ns); !status) return status;
+    if (Status status = choose(); !status) return status;
   }
+  if (Status status = resident_workloads(order, is_pilot, true, end_ns); !status) return status;
   for (Side* side : order) {
     if (Status status = close(*side); !status) return status;
   }
   return {};
+}
+
+Status CompareSession::alternating_workload(Side& side, size_t w, int64_t end_ns) {
+  if (Status status = prepare(side, w); !status) return status;
+  if (has_chosen_replays_) {
+    if (Status status = check_replays(side, w); !status) return status;
+  }
+  if (Status status = first_turn(side, w); !status) return status;
+  const int64_t now_ns = clock_.now_ns();
+  const auto workloads_left = static_cast<int64_t>(workloads_.size() - w);
+  return turns({&side}, w, now_ns + (end_ns - now_ns) / workloads_left);
 }
 
 Status CompareSession::run_alternating_group(int64_t end_ns) {
@@ -293,15 +312,7 @@ Status CompareSession::run_alternating_group(int64_t end_ns) {
     const int64_t side_end_ns = now_ns + (end_ns - now_ns) / static_cast<int64_t>(order.size() - s);
     if (Status status = launch(side); !status) return status;
     for (size_t w = 0; w < workloads_.size() && (w == 0 || !is_overdue()); ++w) {
-      if (Status status = prepare(side, w); !status) return status;
-      if (has_chosen_replays_) {
-        if (Status status = check_replays(side, w); !status) return status;
-      }
-      if (Status status = first_turn(side, w); !status) return status;
-      const int64_t then_ns = clock_.now_ns();
-      const auto workloads_left = static_cast<int64_t>(workloads_.size() - w);
-      if (Status status = turns({&side}, w, then_ns + (side_end_ns - then_ns) / workloads_left); !status)
-        return status;
+      if (Status status = alternating_workload(side, w, side_end_ns); !status) return status;
     }
     if (Status status = close(side); !status) return status;
   }

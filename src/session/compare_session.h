@@ -48,6 +48,10 @@ class CompareSession {
   // Launch groups.
   Status plan();
   Status run_group(int group);
+  /// Prepares a workload and measures its first round; once begun, only its chosen replays are checked.
+  Status begin_workload(Side& side, size_t w, bool is_begun);
+  Status resident_workloads(const std::vector<Side*>& order, bool is_begun, bool with_turns, int64_t end_ns);
+  Status alternating_workload(Side& side, size_t w, int64_t end_ns);
   Status run_resident_group(int64_t end_ns);
   Status run_alternating_group(int64_t end_ns);
   Status launch(Side& side);

@@ -193,6 +193,7 @@ class Suite {
                     const std::vector<ArmPlan>& arms) {
     const std::string& id = workload.facts.id;
     std::vector<ScheduleEntry> schedule;
+    schedule.reserve(2 * arms.size() + 1);
     for (const ArmPlan& arm : arms) schedule.push_back({arm.id, 2, false});
     schedule.push_back({"baseline", 2, false});
     if (side_.can("state_digest")) {
@@ -200,7 +201,7 @@ class Suite {
     }
     std::vector<json> blocks;
     const auto on_block = [&](const json& block) -> Status {
-      const Status status = check_block(block, id, schedule[blocks.size()], graph.unit_count());
+      Status status = check_block(block, id, schedule[blocks.size()], graph.unit_count());
       blocks.push_back(block);
       return status;
     };

@@ -38,6 +38,7 @@ struct SideWorkload {
   int rounds = 0;           ///< in this launch group
 };
 
+// NOLINTNEXTLINE(bugprone-exception-escape): the JSON library's move may throw by its declaration alone
 struct Side {
   core::Side side = core::Side::kA;
   EngineSpec spec;
