@@ -2,6 +2,7 @@
 // distributions are not. For schedules and token ids; not for secrets.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
