@@ -21,24 +21,6 @@ int64_t estimated_record_bytes(double budget_s) {
   return (int64_t{8} << 20) + static_cast<int64_t>(budget_s * 250e3);
 }
 
-Result<Side> make_side(core::Side which, const std::string& text, const CompareOptions& options, int cores) {
-  Side side;
-  side.side = which;
-  Result<EngineSpec> spec = parse_engine_spec(text);
-  if (!spec) return spec.error();
-  side.spec = std::move(*spec);
-  Result<LoadSettings> settings = load_settings(side.spec, options.flags, cores);
-  if (!settings) return settings.error();
-  side.settings = std::move(*settings);
-  Result<EngineProgram> program = find_engine_program(side.spec);
-  if (!program) return program.error();
-  side.program = std::move(*program);
-  Result<gguf::GgufFile> model = gguf::read_gguf(side.settings.model_path);
-  if (!model) return model.error();
-  side.model = std::move(*model);
-  return side;
-}
-
 std::string rfc3339_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -122,9 +104,9 @@ Result<CompareOutcome> run_compare(const CompareOptions& options, const platform
   Result<int64_t> needed = needed_tokens(options.workloads);
   if (!needed) return needed.error();
   const core::MachineFacts machine = platform::machine_facts();
-  Result<Side> a = make_side(core::Side::kA, options.spec_a, options, machine.cores);
+  Result<Side> a = resolve_side(core::Side::kA, options.spec_a, options.flags, machine.cores);
   if (!a) return a.error();
-  Result<Side> b = make_side(core::Side::kB, options.spec_b, options, machine.cores);
+  Result<Side> b = resolve_side(core::Side::kB, options.spec_b, options.flags, machine.cores);
   if (!b) return b.error();
   Result<platform::MachineLock> lock =
       platform::MachineLock::acquire(options.lock_path, joined(options.command));

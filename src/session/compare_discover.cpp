@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "core/record/write.h"
-#include "gguf/facts.h"
 #include "platform/machine.h"
 #include "platform/working_set.h"
 #include "session/answers.h"
 #include "session/compare_session.h"
+#include "session/model_facts.h"
 
 namespace opledger::session {
 namespace {
@@ -38,31 +38,8 @@ core::EngineFacts engine_facts(const Side& side) {
 }
 
 core::ModelLine model_line(const Side& side) {
-  const gguf::ModelFacts facts = gguf::model_facts(side.model);
-  core::ModelLine line;
-  line.side = side.side;
-  line.path = side.settings.model_path;
-  line.bytes = static_cast<int64_t>(facts.bytes);
-  line.facts.architecture = facts.architecture;
-  for (const auto& [key, value] : facts.metadata) {
-    if (const auto* text = std::get_if<std::string>(&value)) {
-      line.facts.metadata[key] = *text;
-    } else {
-      line.facts.metadata[key] = std::visit(
-          [](const auto& number) -> double {
-            if constexpr (std::is_same_v<std::decay_t<decltype(number)>, std::string>) {
-              return 0;
-            } else {
-              return static_cast<double>(number);
-            }
-          },
-          value);
-    }
-  }
-  for (const gguf::TensorInfo& tensor : facts.tensors) {
-    line.facts.tensors.push_back({tensor.name, tensor.type, tensor.ne, static_cast<int64_t>(tensor.bytes)});
-  }
-  return line;
+  return {side.side, side.settings.model_path, static_cast<int64_t>(side.model.file_bytes),
+          core_facts_of(side.model)};
 }
 
 Result<std::string> text_of_file(const std::string& path) {

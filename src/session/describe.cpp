@@ -14,23 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-Result<Side> resolve(const DescribeOptions& options) {
-  Side side;
-  Result<EngineSpec> spec = parse_engine_spec(options.spec);
-  if (!spec) return spec.error();
-  side.spec = std::move(*spec);
-  Result<LoadSettings> settings = load_settings(side.spec, options.flags, platform::machine_facts().cores);
-  if (!settings) return settings.error();
-  side.settings = std::move(*settings);
-  Result<EngineProgram> program = find_engine_program(side.spec);
-  if (!program) return program.error();
-  side.program = std::move(*program);
-  Result<gguf::GgufFile> model = gguf::read_gguf(side.settings.model_path);
-  if (!model) return model.error();
-  side.model = std::move(*model);
-  return side;
-}
-
 Result<Described> describe(Side& side, const DescribeOptions& options, int64_t tokens,
                            const EngineContext& context) {
   const int64_t context_tokens = std::max<int64_t>(tokens, 64);
@@ -69,7 +52,8 @@ Result<Described> describe_engine(const DescribeOptions& options, const platform
                                   const platform::Interrupt& interrupt) {
   Result<int64_t> tokens = needed_tokens(options.workloads);
   if (!tokens) return tokens.error();
-  Result<Side> side = resolve(options);
+  Result<Side> side =
+      resolve_side(core::Side::kA, options.spec, options.flags, platform::machine_facts().cores);
   if (!side) return side.error();
   EngineContext context;
   context.clock = &clock;

@@ -74,6 +74,25 @@ int Side::layer_interval() const {
   return static_cast<int>(model.integer(architecture + ".full_attention_interval").value_or(1));
 }
 
+Result<Side> resolve_side(core::Side which, const std::string& spec,
+                          const std::map<std::string, std::string>& flags, int cores) {
+  Side side;
+  side.side = which;
+  Result<EngineSpec> parsed = parse_engine_spec(spec);
+  if (!parsed) return parsed.error();
+  side.spec = std::move(*parsed);
+  Result<LoadSettings> settings = load_settings(side.spec, flags, cores);
+  if (!settings) return settings.error();
+  side.settings = std::move(*settings);
+  Result<EngineProgram> program = find_engine_program(side.spec);
+  if (!program) return program.error();
+  side.program = std::move(*program);
+  Result<gguf::GgufFile> model = gguf::read_gguf(side.settings.model_path);
+  if (!model) return model.error();
+  side.model = std::move(*model);
+  return side;
+}
+
 Status start_and_load(Side& side, int64_t context_tokens, const EngineContext& context) {
   side.engine.reset();
   Result<Engine> started = Engine::start_initialized(side.program, context, side.initialize);

@@ -63,6 +63,11 @@ struct Side {
   [[nodiscard]] int layer_interval() const;
 };
 
+/// Reads what a side was asked to be: its spec, its flags over the common ones, its program and its model's
+/// header. Nothing is started. Bad input names the spec, the flag or the file.
+Result<Side> resolve_side(core::Side which, const std::string& spec,
+                          const std::map<std::string, std::string>& flags, int cores);
+
 /// Starts the side's engine, asks what memory `load` takes (environment error when the machine has not got
 /// it) and loads the model. Fills initialize, load_params, load, memory_bytes, arm_kinds and engine.
 Status start_and_load(Side& side, int64_t context_tokens, const EngineContext& context);
