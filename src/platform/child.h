@@ -49,7 +49,8 @@ class Child {
   /// Our end of the socket; to be taken once.
   UniqueFd take_socket() { return std::move(socket_); }
 
-  /// Stops the whole group and returns once it is stopped (or has ended: poll_end says so).
+  /// Stops the whole group and returns once it is stopped (or has ended: poll_end says so). A child that the
+  /// kernel keeps from stopping for 5 s stops when it may.
   void pause();
   void resume();
   [[nodiscard]] bool is_paused() const { return paused_; }
@@ -64,6 +65,8 @@ class Child {
  private:
   Child(pid_t id, UniqueFd socket);
   void note_end(int wait_status);
+  /// Waits 50 ms: false when the child has neither stopped nor ended by then.
+  bool wait_stopped();
 
   pid_t id_ = -1;
   bool paused_ = false;

@@ -138,6 +138,7 @@ TEST_F(ChildTest, DiesWhenItsParentIsKilledEvenWhilePaused) {
   std::array<int, 2> report{};
   ASSERT_EQ(::pipe(report.data()), 0);
   const pid_t parent = ::fork();
+  if (parent != 0) ::close(report[1]);  // so that a parent that fails is an end of file here
   if (parent == 0) {
     Result<Child> child = Child::start(shell("sleep 1000"));
     if (!child) ::_exit(1);
@@ -157,6 +158,17 @@ TEST_F(ChildTest, DiesWhenItsParentIsKilledEvenWhilePaused) {
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
+TEST_F(ChildTest, AChildThatKeepsStartingProgramsCanBePaused) {
+  // dash starts programs by vfork: a stop that falls into one is taken only after its exec.
+  Result<Child> child = Child::start(shell("while :; do /bin/true; done"));
+  ASSERT_TRUE(child) << child.error().message;
+  for (int i = 0; i < 30; ++i) {
+    child->pause();
+    ASSERT_TRUE(child->is_paused());
+    child->resume();
+  }
 }
 
 TEST(LogTail, KeepsTheEndOfALongLogOnOneLine) {
