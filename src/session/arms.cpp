@@ -27,18 +27,44 @@ std::string replay_id(const ArmPlan& arm, const std::string& weights) {
   return fmt::format("{}:{}:{}:{}", arm.kind, arm.scope, weights, arm.copies.value_or(1));
 }
 
-/// Median nanoseconds of one price block's unit over all passes, averaged over the units: prices do not
-/// differ by unit, and one figure for all is far less noisy than one each.
-double mean_price_ns(const std::vector<json>& price_blocks) {
-  std::vector<double> per_pass;
+/// Nanoseconds of one clock: prices do not differ by unit, and one figure for all is far less noisy than one
+/// each.
+double median_price_ns(const std::vector<json>& price_blocks) {
+  std::vector<double> units;
   for (const json& block : price_blocks) {
     for (const json& pass : block.at("unit_ns")) {
-      double sum = 0;
-      for (const json& unit : pass) sum += unit.get<double>();
-      if (!pass.empty()) per_pass.push_back(sum / static_cast<double>(pass.size()));
+      for (const json& unit : pass) units.push_back(unit.get<double>());
     }
   }
-  return median_of(per_pass);
+  return median_of(units);
+}
+
+std::set<core::UnitName> units_of(const ArmPlan& arm) {
+  std::set<core::UnitName> units;
+  for (const AskedUnit& asked : arm.units) units.insert(asked.unit);
+  return units;
+}
+
+/// Median over passes of the sum of the wanted units' intervals (`field`: unit_ns or copy_ns) less their
+/// prices.
+std::optional<double> median_sum_ns(const std::vector<core::UnitName>& order, const BlocksByArm& blocks,
+                                    const std::string& arm, const char* field,
+                                    const std::set<core::UnitName>& wanted) {
+  const auto found = blocks.find(arm);
+  const auto prices = blocks.find("price");
+  if (found == blocks.end() || prices == blocks.end()) return std::nullopt;
+  const double price_ns = median_price_ns(prices->second);
+  std::vector<double> sums;
+  for (const json& block : found->second) {
+    for (const json& pass : block.at(field)) {
+      double sum = 0;
+      for (size_t u = 0; u < order.size(); ++u) {
+        if (wanted.count(order[u]) > 0) sum += pass.at(u).get<double>() - price_ns;
+      }
+      sums.push_back(sum);
+    }
+  }
+  return median_of(sums);
 }
 
 }  // namespace
@@ -136,7 +162,7 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
                                      const std::vector<json>& stamp_blocks,
                                      const std::vector<json>& price_blocks) {
   const std::vector<core::UnitName> units = units_in_order(graph);
-  const double price_ns = mean_price_ns(price_blocks);
+  const double price_ns = median_price_ns(price_blocks);
   std::vector<std::vector<double>> sums(scope_names.size());
   std::vector<double> passes;
   for (const json& block : stamp_blocks) {
@@ -182,6 +208,46 @@ std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std:
     arms.push_back(std::move(arm));
   }
   return arms;
+}
+
+std::optional<ArmPlan> small_rows_arm(const std::vector<ScopeShare>& rows,
+                                      const std::vector<std::string>& engine_arms, int layers, int interval) {
+  if (rows.empty() || !has(engine_arms, "stamped_replay")) return std::nullopt;
+  ArmPlan arm;
+  arm.kind = "stamped_replay";
+  arm.scope = core::kSmallRows;
+  arm.copies = 1;
+  arm.id = replay_id(arm, "sibling");
+  for (const ScopeShare& row : rows) {
+    arm.cost_ratio += std::max(row.share_ratio, 0.0);
+    for (const core::UnitName& unit : row.units)
+      arm.units.push_back({unit, 1, "sibling", stride_for(layers, 1, interval)});
+  }
+  return arm;
+}
+
+std::optional<double> copy_excess_ratio(const core::WorkloadGraph& graph, const ArmPlan& arm,
+                                        const BlocksByArm& blocks) {
+  const std::vector<core::UnitName> order = units_in_order(graph);
+  const std::set<core::UnitName> wanted = units_of(arm);
+  const auto copies_ns = median_sum_ns(order, blocks, arm.id, "copy_ns", wanted);
+  const auto originals_ns = median_sum_ns(order, blocks, "stamp", "unit_ns", wanted);
+  if (!copies_ns || !originals_ns || *originals_ns <= 0) return std::nullopt;
+  return *copies_ns / arm.copies.value_or(1) / *originals_ns - 1;
+}
+
+std::optional<ArmPlan> shadow_twin(const core::WorkloadGraph& graph, const ArmPlan& arm) {
+  ArmPlan twin = arm;
+  bool has_siblings = false;
+  for (AskedUnit& asked : twin.units) {
+    const core::Graph& g = graph.graphs[static_cast<size_t>(asked.unit.graph)];
+    if (weight_bytes_of(g, g.units[static_cast<size_t>(asked.unit.unit)]) == 0) continue;
+    has_siblings = has_siblings || asked.weights == "sibling";
+    asked.weights = "shadow";
+  }
+  twin.id = replay_id(twin, "shadow");
+  if (!has_siblings || twin.id == arm.id) return std::nullopt;
+  return twin;
 }
 
 }  // namespace opledger::session

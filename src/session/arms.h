@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -70,5 +71,22 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
 /// `replay` and `stamped_replay` of one scope.
 std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std::string>& engine_arms,
                                  int layers, int interval);
+
+/// One stamped replay with one copy of every unit of all of `rows`. Empty without rows, or when the engine
+/// has no such arm.
+std::optional<ArmPlan> small_rows_arm(const std::vector<ScopeShare>& rows,
+                                      const std::vector<std::string>& engine_arms, int layers, int interval);
+
+/// Timed blocks of one launch group, by arm id.
+using BlocksByArm = std::map<std::string, std::vector<nlohmann::json>>;
+
+/// What the copies of a stamped replay cost more than their originals do in a stamped pass, over what the
+/// originals cost: medians over passes. Empty when either was not measured.
+std::optional<double> copy_excess_ratio(const core::WorkloadGraph& graph, const ArmPlan& arm,
+                                        const BlocksByArm& blocks);
+
+/// The same stamped replay with shadow copies of its weights. Empty unless some of its units read weights,
+/// and from siblings.
+std::optional<ArmPlan> shadow_twin(const core::WorkloadGraph& graph, const ArmPlan& arm);
 
 }  // namespace opledger::session

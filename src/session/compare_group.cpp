@@ -131,6 +131,7 @@ Status CompareSession::launch(Side& side) {
     if (!graph) return Error::failure(fmt::format("{}: graph: {}", side.program.name, graph.error().message));
     if (Status same = check_same_graph(side.program.name, known.graph, *graph); !same) return same;
     known.rounds = 0;
+    known.timed_blocks.clear();
   }
   side.launch_ns = static_cast<double>(clock_.now_ns() - started_ns);
   side.engine->pause();
@@ -162,6 +163,7 @@ Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
     if (!entry.is_verify && entry.arm == "baseline") known.pass_ns = std::max(wall_ns, 1.0);
     blocks.push_back(block);
     if (!is_recorded) return {};
+    if (!entry.is_verify && entry.arm != "baseline") known.timed_blocks[entry.arm].push_back(block);
     return log_.append(
         core::block_line({side.side, id, group_, known.rounds + 1, ++sequence_}, block.dump()));
   };
@@ -198,11 +200,6 @@ Status CompareSession::first_turn(Side& side, size_t w) {
   Result<Blocks> blocks = measure(side, w, round_of(known.arms, round_options(side, w), random_), true);
   if (!blocks) return blocks.error();
   ++known.rounds;
-  if (has_chosen_replays_) return {};
-  for (const json& block : *blocks) {
-    if (block.at("arm") == "stamp") known.stamp_blocks.push_back(block);
-    if (block.at("arm") == "price") known.price_blocks.push_back(block);
-  }
   return {};
 }
 
@@ -249,9 +246,13 @@ bool CompareSession::is_overdue() const {
   return left_ns() < -0.25e9 * options_.budget_s;
 }
 
+Status CompareSession::prepare_known(Side& side, size_t w) {
+  return has_chosen_replays_ ? check_replays(side, w) : prepare(side, w);
+}
+
 Status CompareSession::begin_workload(Side& side, size_t w, bool is_begun) {
   if (is_begun) return check_replays(side, w);
-  if (Status status = prepare(side, w); !status) return status;
+  if (Status status = prepare_known(side, w); !status) return status;
   return first_turn(side, w);
 }
 
@@ -283,7 +284,7 @@ Status CompareSession::run_resident_group(int64_t end_ns) {
   const bool is_pilot = !has_chosen_replays_;
   if (is_pilot) {
     if (Status status = resident_workloads(order, false, false, end_ns); !status) return status;
-    if (Status status = choose(); !status) return status;
+    choose();
   }
   if (Status status = resident_workloads(order, is_pilot, true, end_ns); !status) return status;
   for (Side* side : order) {
@@ -293,10 +294,7 @@ Status CompareSession::run_resident_group(int64_t end_ns) {
 }
 
 Status CompareSession::alternating_workload(Side& side, size_t w, int64_t end_ns) {
-  if (Status status = prepare(side, w); !status) return status;
-  if (has_chosen_replays_) {
-    if (Status status = check_replays(side, w); !status) return status;
-  }
+  if (Status status = prepare_known(side, w); !status) return status;
   if (Status status = first_turn(side, w); !status) return status;
   const int64_t now_ns = clock_.now_ns();
   const auto workloads_left = static_cast<int64_t>(workloads_.size() - w);
@@ -316,7 +314,8 @@ Status CompareSession::run_alternating_group(int64_t end_ns) {
     }
     if (Status status = close(side); !status) return status;
   }
-  return has_chosen_replays_ ? Status{} : choose();
+  if (!has_chosen_replays_) choose();
+  return {};
 }
 
 Status CompareSession::run_group(int group) {

@@ -1,4 +1,4 @@
-// Which rows are replayed, and what to do when a replay changes the result. Also the session's outline.
+// Replays prepared and checked: what to do when one changes the result. Also the session's outline.
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
@@ -15,7 +15,6 @@ using nlohmann::json;
 
 constexpr int kMaxBisectTests = 64;
 constexpr int kMaxGroups = 8;
-constexpr double kMinShareRatio = 0.05;
 
 bool is_replay(const ArmPlan& arm) {
   return arm.copies.has_value();
@@ -28,12 +27,6 @@ bool keeps_result(const json& baseline, const json& block) {
   };
   return block.at("logits") == baseline.at("logits") && rows_of(block) == rows_of(baseline) &&
          block.value("state_digest", json()) == baseline.value("state_digest", json());
-}
-
-bool can_shadow(const Side& side) {
-  const json capabilities = side.initialize.value("capabilities", json::object());
-  const json weights = capabilities.value("weights", json::array());
-  return std::find(weights.begin(), weights.end(), "shadow") != weights.end();
 }
 
 }  // namespace
@@ -97,6 +90,7 @@ Result<std::string> CompareSession::run() {
     }
     if (Status status = run_group(group); !status) return status.error();
     longest_ns = std::max(longest_ns, static_cast<double>(clock_.now_ns() - begun_ns));
+    add_brackets();
   }
   for (const std::string& what : not_run_) {
     if (Status status = note("budget", nullptr, fmt::format("not run within the budget: {}", what));
@@ -127,7 +121,7 @@ Status CompareSession::prepare(Side& side, size_t w) {
   Result<json> reply = ask_prepare(side, w, known.arms);
   if (!reply) return reply.error();
   bool has_changed = false;
-  for (size_t i = 0; i < known.arms.size() && can_shadow(side); ++i) {
+  for (size_t i = 0; i < known.arms.size() && side.can_give("shadow"); ++i) {
     if (is_replay(known.arms[i])) {
       has_changed |= ask_for_shadows(known.graph, reply->at("arms").at(i), known.arms[i]);
     }
@@ -146,63 +140,6 @@ Status CompareSession::prepare(Side& side, size_t w) {
   facts.prepared_json = reply->dump();
   side.engine->pause();
   return log_.append(core::record_line(facts));
-}
-
-Status CompareSession::choose() {
-  has_chosen_replays_ = true;
-  const double groups_left = plan_.groups - group_ + (is_resident_ ? 1 : 0);
-  double group_ns = 0;
-  std::vector<ReplayCandidate> candidates;
-  std::vector<std::array<std::vector<ArmPlan>, 2>> arms;
-  for (size_t w = 0; w < workloads_.size(); ++w) {
-    std::map<std::string, std::array<std::vector<ArmPlan>, 2>> by_scope;
-    std::map<std::string, ReplayCandidate> found;
-    for (size_t s = 0; s < sides_.size(); ++s) {
-      const Side& side = sides_[s];
-      const SideWorkload& known = side.workloads[w];
-      const double pass_ns = known.pass_ns * passes_per_block(known.pass_ns) * known.cost_ratio;
-      group_ns += round_time_ns(side, w) + pass_ns * 3;
-      for (const ScopeShare& share : scope_shares(known.graph, known.unit_scope, scope_names_,
-                                                  known.stamp_blocks, known.price_blocks)) {
-        by_scope[share.scope][s] = replay_arms(share, side.arm_kinds, side.layers(), side.layer_interval());
-        ReplayCandidate& candidate = found[share.scope];
-        candidate.workload = w;
-        candidate.scope = share.scope;
-        candidate.share_ratio = std::max(candidate.share_ratio, share.share_ratio);
-        for (const ArmPlan& arm : by_scope[share.scope][s])
-          candidate.round_ns += (arm.cost_ratio + 1) * pass_ns;
-      }
-    }
-    for (const auto& [scope, candidate] : found) {
-      candidates.push_back(candidate);
-      arms.push_back(by_scope[scope]);
-    }
-  }
-  const double fixed_ns = sides_[0].launch_ns + sides_[1].launch_ns + group_ns;
-  const double free_ns = left_ns() - fixed_ns * (plan_.groups - group_);
-  // Every chosen replay is run once per group, and once more to see that it keeps the result.
-  const std::vector<size_t> chosen =
-      choose_replays(candidates, workloads_.size(), std::max(free_ns, 0.0) / (groups_left + 0.6));
-  double chosen_ns = 0;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (!std::binary_search(chosen.begin(), chosen.end(), i)) {
-      if (candidates[i].share_ratio > kMinShareRatio) {
-        not_run_.push_back(fmt::format("replay of {} in {}", candidates[i].scope,
-                                       workloads_[candidates[i].workload].facts.id));
-      }
-      continue;
-    }
-    chosen_ns += candidates[i].round_ns;
-    for (size_t s = 0; s < sides_.size(); ++s) {
-      std::vector<ArmPlan>& known = sides_[s].workloads[candidates[i].workload].arms;
-      known.insert(known.end(), arms[i][s].begin(), arms[i][s].end());
-    }
-  }
-  if (plan_.is_tight || !not_run_.empty()) return {};
-  // Time to spare goes to more launch groups rather than to more rounds: intervals come from groups.
-  const double more = left_ns() / std::max(1.0, 1.5 * (fixed_ns + chosen_ns));
-  plan_.groups = std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, kMaxGroups);
-  return {};
 }
 
 Status CompareSession::check_replays(Side& side, size_t w) {

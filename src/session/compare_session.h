@@ -48,6 +48,8 @@ class CompareSession {
   // Launch groups.
   Status plan();
   Status run_group(int group);
+  /// Prepares the arms known so far; replays that are new are checked against the baseline's digests.
+  Status prepare_known(Side& side, size_t w);
   /// Prepares a workload and measures its first round; once begun, only its chosen replays are checked.
   Status begin_workload(Side& side, size_t w, bool is_begun);
   Status resident_workloads(const std::vector<Side*>& order, bool is_begun, bool with_turns, int64_t end_ns);
@@ -72,8 +74,18 @@ class CompareSession {
   /// date.
   Result<Blocks> measure(Side& side, size_t w, const std::vector<ScheduleEntry>& schedule, bool is_recorded);
 
-  // Replays: chosen once, after the first group's pilot.
-  Status choose();
+  // Replays: chosen once, after the first group's pilot. Shadow weights join them where copies cost something
+  // else than their originals.
+  struct Candidates;
+  void choose();
+  void add_candidates(size_t w, Candidates& found) const;
+  void add_candidate(size_t w, const std::string& scope, double share_ratio,
+                     std::array<std::vector<ArmPlan>, 2> arms, Candidates& found) const;
+  void take(const Candidates& found, const std::vector<size_t>& chosen);
+  void add_brackets();
+  [[nodiscard]] std::vector<ArmPlan> missing_brackets(const Side& side, size_t w) const;
+  /// Of one block of baselines, with what measuring adds.
+  [[nodiscard]] double block_time_ns(const Side& side, size_t w) const;
   Status check_replays(Side& side, size_t w);
   Status bisect(Side& side, size_t w, const ArmPlan& arm, const nlohmann::json& baseline);
   Status exclude(Side& side, size_t w, const std::vector<core::UnitName>& units, const std::string& reason);

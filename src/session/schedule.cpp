@@ -10,7 +10,6 @@ namespace opledger::session {
 namespace {
 
 constexpr double kBlockNs = 60e6;
-constexpr double kMinShareRatio = 0.05;
 
 bool is_in_round(const ArmPlan& arm, const RoundOptions& options) {
   if (arm.kind == "baseline") return false;
@@ -102,7 +101,7 @@ std::vector<size_t> choose_replays(const std::vector<ReplayCandidate>& candidate
   std::vector<size_t> chosen;
   for (const size_t i : order) {
     const ReplayCandidate& candidate = candidates[i];
-    if (candidate.share_ratio <= kMinShareRatio || candidate.round_ns > left_ns[candidate.workload]) continue;
+    if (candidate.round_ns > left_ns[candidate.workload]) continue;
     left_ns[candidate.workload] -= candidate.round_ns;
     chosen.push_back(i);
   }

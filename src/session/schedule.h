@@ -60,16 +60,20 @@ struct SessionPlan {
 /// when there is not enough.
 SessionPlan plan_groups(const GroupCost& cost, double time_left_ns);
 
-/// A scope that could be replayed, with what a round of its arms takes for both sides of one workload.
+/// Rows above this share of the pass get replays of their own. Analysis judges rows above 0.05 by their
+/// increment: the margin is for shares that move after the pilot.
+inline constexpr double kReplayShareRatio = 0.04;
+
+/// Something that could be replayed, with what a round of its arms takes for both sides of one workload.
 struct ReplayCandidate {
   size_t workload = 0;
-  std::string scope;
+  std::string scope;       ///< core::kSmallRows: all others together
   double share_ratio = 0;  ///< the larger of both sides'
   double round_ns = 0;
 };
 
-/// Which candidates to measure: those above 5% of the pass, largest shares first, as long as `budget_ns` (per
-/// launch group, split fairly over `workloads`) lasts. Indices into `candidates`.
+/// Which candidates to measure: largest shares first, as long as `budget_ns` (per launch group, split fairly
+/// over `workloads`) lasts. Indices into `candidates`.
 std::vector<size_t> choose_replays(const std::vector<ReplayCandidate>& candidates, size_t workloads,
                                    double budget_ns);
 

@@ -64,6 +64,12 @@ bool Side::can(const char* capability) const {
   return capabilities.value(capability, json()) == true;
 }
 
+bool Side::can_give(const char* weights) const {
+  const json capabilities = initialize.value("capabilities", json::object());
+  const json given = capabilities.value("weights", json::array());
+  return std::find(given.begin(), given.end(), weights) != given.end();
+}
+
 int Side::layers() const {
   const json layers = load.at("model").value("layers", json());
   return layers.is_number_integer() ? layers.get<int>() : 1;

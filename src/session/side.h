@@ -30,12 +30,11 @@ struct SideWorkload {
   std::vector<int> unit_scope;  ///< in unit order
   std::set<core::UnitName> excluded;
   std::vector<ArmPlan> arms;
-  std::set<std::string> checked_arms;        ///< ids whose digests were compared with the baseline's
-  std::vector<nlohmann::json> stamp_blocks;  ///< of the pilot
-  std::vector<nlohmann::json> price_blocks;
-  double pass_ns = 0;       ///< of a baseline, from what was seen last; 0 before
-  double cost_ratio = 1.0;  ///< time that measuring takes over the sum of its passes
-  int rounds = 0;           ///< in this launch group
+  std::set<std::string> checked_arms;  ///< ids whose digests were compared with the baseline's
+  BlocksByArm timed_blocks;            ///< of this launch group, without baselines
+  double pass_ns = 0;                  ///< of a baseline, from what was seen last; 0 before
+  double cost_ratio = 1.0;             ///< time that measuring takes over the sum of its passes
+  int rounds = 0;                      ///< in this launch group
 };
 
 // NOLINTNEXTLINE(bugprone-exception-escape): the JSON library's move may throw by its declaration alone
@@ -58,6 +57,8 @@ struct Side {
 
   [[nodiscard]] const char* letter() const { return core::side_name(side); }
   [[nodiscard]] bool can(const char* capability) const;
+  /// Whether its copies can read weights of this kind: same, sibling, shadow.
+  [[nodiscard]] bool can_give(const char* weights) const;
   [[nodiscard]] int layers() const;
   /// After this many layers a hybrid model's layers are of the same sort again; 1 for uniform models.
   [[nodiscard]] int layer_interval() const;

@@ -3,9 +3,11 @@
 #include "core/ledger/replay.h"
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "core/stats/summary.h"
 
@@ -37,6 +39,17 @@ UnitMask covered_units(const SideSamples& samples, const Arm& arm, const UnitMas
     if (const auto index = unit_index(*samples.graph, unit.unit)) mask[*index] = false;
   }
   return mask;
+}
+
+// What of an arm over several rows concerns one of them.
+Arm part_of(const SideSamples& samples, Arm arm, const UnitMask& scope) {
+  const auto is_outside = [&](const auto& unit) {
+    const auto index = samples.graph == nullptr ? std::nullopt : unit_index(*samples.graph, unit.unit);
+    return !index || !scope[*index];
+  };
+  std::erase_if(arm.units, is_outside);
+  std::erase_if(arm.refused, is_outside);
+  return arm;
 }
 
 bool is_read_from_cache(const Arm& arm, std::optional<int64_t> knee_bytes, int64_t pass_bytes) {
@@ -136,7 +149,9 @@ void add_plain(const SideSamples& samples, const std::string& arm, int copies, R
   out.increment_by_round = medians_by_round(samples, arm, scale, excess);
 }
 
-void add_stamped(const SideSamples& samples, const std::string& arm, int copies, ReplayFigures& out) {
+void add_stamped(const SideSamples& samples, const Arm& stamped_arm, int copies, ReplayFigures& out) {
+  const std::string& arm = stamped_arm.id;
+  const bool is_shared = stamped_arm.scope == kSmallRows;
   const double ms = samples.ms_per_ns;
   const int64_t all = samples.calls_in(samples.mask_of_all());
   const int64_t covered = samples.calls_in(out.covered);
@@ -157,7 +172,8 @@ void add_stamped(const SideSamples& samples, const std::string& arm, int copies,
     const auto total = excess.find(key);
     const auto next_to_it = beside.find(key);
     const auto untouched = stamped.at(key);
-    if (total == excess.end() || next_to_it == beside.end() || !untouched) continue;
+    // An arm over several rows lengthens the pass by all of them.
+    if (is_shared || total == excess.end() || next_to_it == beside.end() || !untouched) continue;
     // The parts add up to the difference of the two stamped passes; taking the neighbours as what is left
     // counts head and tail among them.
     predicted[key] = (total->second - *untouched) / copies;
@@ -208,7 +224,7 @@ ReplayFigures figures_of(const SideSamples& samples, const Arm& named_by, const 
     add_plain(samples, plain->id, std::max(1, plain->copies.value_or(1)), out);
     add_increment_excess(samples, out);
   }
-  if (stamped != nullptr) add_stamped(samples, stamped->id, out.copies, out);
+  if (stamped != nullptr) add_stamped(samples, *stamped, out.copies, out);
   return out;
 }
 
@@ -223,9 +239,15 @@ std::vector<ReplayFigures> replays_of(const SideSamples& samples, const std::str
                                       const UnitMask& scope, std::optional<int64_t> knee_bytes) {
   std::vector<const Arm*> plain;
   std::vector<const Arm*> stamped;
+  std::list<Arm> parts;
   for (const Arm& arm : samples.arms) {
-    if (arm.scope != scope_name || samples.blocks_of(arm.id).empty()) continue;
-    (arm.kind == "replay" ? plain : stamped).push_back(&arm);
+    if (samples.blocks_of(arm.id).empty()) continue;
+    if (arm.scope == kSmallRows) {
+      Arm part = part_of(samples, arm, scope);
+      if (!part.units.empty()) stamped.push_back(&parts.emplace_back(std::move(part)));
+    } else if (arm.scope == scope_name) {
+      (arm.kind == "replay" ? plain : stamped).push_back(&arm);
+    }
   }
   std::vector<ReplayFigures> found;
   std::set<const Arm*> paired;

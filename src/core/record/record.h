@@ -122,6 +122,10 @@ struct RefusedUnit {
   std::string reason;
 };
 
+/// The scope of an arm that copies every unit of several small rows at once. Each row takes its own units'
+/// part.
+inline constexpr const char* kSmallRows = "small";
+
 struct Arm {
   std::string id;
   std::string kind;

@@ -119,11 +119,11 @@ TEST(Plan, HasFewerGroupsRatherThanNoResult) {
   EXPECT_EQ(plan_groups({10e9, 10e9, 0}, 5e9).groups, 1);
 }
 
-TEST(Replays, TheLargestSharesComeFirstAndSmallOnesNever) {
+TEST(Replays, TheLargestSharesComeFirst) {
   const std::vector<ReplayCandidate> candidates{
-      {0, "norm", 0.04, 1}, {0, "dense", 0.7, 50}, {0, "attention", 0.2, 40}, {0, "lm_head", 0.06, 20}};
-  // 100 in all: dense (50) and attention (40) fit, then lm_head (20) no longer does.
-  EXPECT_EQ(choose_replays(candidates, 1, 100), (std::vector<size_t>{1, 2}));
+      {0, "small", 0.04, 5}, {0, "dense", 0.7, 50}, {0, "attention", 0.2, 40}, {0, "lm_head", 0.06, 20}};
+  // 100 in all: dense (50) and attention (40) fit, then lm_head (20) no longer does, the small rows (5) do.
+  EXPECT_EQ(choose_replays(candidates, 1, 100), (std::vector<size_t>{0, 1, 2}));
 }
 
 TEST(Replays, WorkloadsShareTheTimeFairly) {

@@ -1,0 +1,156 @@
+// Which rows are replayed, and with whose weights: decided from what the first launch group's stamps say.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <utility>
+
+#include "session/compare_session.h"
+
+namespace opledger::session {
+namespace {
+
+constexpr int kMaxGroups = 8;
+/// Half of what `clocks agree` allows between a copy and its original.
+constexpr double kBracketRatio = 0.025;
+/// Brackets explain rows; they may not eat the time that measures them.
+constexpr double kBracketTimeRatio = 0.3;
+
+using Shares = std::map<std::string, std::array<ScopeShare, 2>>;
+
+double larger_share(const std::array<ScopeShare, 2>& shares) {
+  return std::max(shares[0].share_ratio, shares[1].share_ratio);
+}
+
+}  // namespace
+
+/// What could be replayed, each with its arms for either side.
+struct CompareSession::Candidates {
+  std::vector<ReplayCandidate> list;
+  std::vector<std::array<std::vector<ArmPlan>, 2>> arms;
+};
+
+double CompareSession::block_time_ns(const Side& side, size_t w) const {
+  const SideWorkload& known = side.workloads[w];
+  return known.pass_ns * passes_per_block(known.pass_ns) * known.cost_ratio;
+}
+
+void CompareSession::add_candidate(size_t w, const std::string& scope, double share_ratio,
+                                   std::array<std::vector<ArmPlan>, 2> arms, Candidates& found) const {
+  ReplayCandidate candidate{w, scope, share_ratio, 0};
+  for (size_t s = 0; s < sides_.size(); ++s) {
+    for (const ArmPlan& arm : arms[s])
+      candidate.round_ns += (arm.cost_ratio + 1) * block_time_ns(sides_[s], w);
+  }
+  found.list.push_back(std::move(candidate));
+  found.arms.push_back(std::move(arms));
+}
+
+void CompareSession::add_candidates(size_t w, Candidates& found) const {
+  Shares shares;
+  for (size_t s = 0; s < sides_.size(); ++s) {
+    const SideWorkload& known = sides_[s].workloads[w];
+    const auto blocks_of = [&](const char* arm) {
+      const auto blocks = known.timed_blocks.find(arm);
+      return blocks == known.timed_blocks.end() ? std::vector<nlohmann::json>{} : blocks->second;
+    };
+    for (ScopeShare& share :
+         scope_shares(known.graph, known.unit_scope, scope_names_, blocks_of("stamp"), blocks_of("price")))
+      shares[share.scope][s] = std::move(share);
+  }
+  std::array<std::vector<ScopeShare>, 2> small;
+  double small_ratio = 0;
+  for (const auto& [scope, of_sides] : shares) {
+    std::array<std::vector<ArmPlan>, 2> arms;
+    const bool is_small = larger_share(of_sides) <= kReplayShareRatio;
+    if (is_small) small_ratio += larger_share(of_sides);
+    for (size_t s = 0; s < sides_.size(); ++s) {
+      if (of_sides[s].units.empty()) continue;
+      if (is_small) {
+        small[s].push_back(of_sides[s]);
+      } else {
+        arms[s] =
+            replay_arms(of_sides[s], sides_[s].arm_kinds, sides_[s].layers(), sides_[s].layer_interval());
+      }
+    }
+    if (!is_small) add_candidate(w, scope, larger_share(of_sides), std::move(arms), found);
+  }
+  std::array<std::vector<ArmPlan>, 2> arms;
+  for (size_t s = 0; s < sides_.size(); ++s) {
+    if (auto arm =
+            small_rows_arm(small[s], sides_[s].arm_kinds, sides_[s].layers(), sides_[s].layer_interval()))
+      arms[s].push_back(std::move(*arm));
+  }
+  if (!arms[0].empty() || !arms[1].empty())
+    add_candidate(w, core::kSmallRows, small_ratio, std::move(arms), found);
+}
+
+void CompareSession::take(const Candidates& found, const std::vector<size_t>& chosen) {
+  for (size_t i = 0; i < found.list.size(); ++i) {
+    const ReplayCandidate& candidate = found.list[i];
+    if (!std::binary_search(chosen.begin(), chosen.end(), i)) {
+      const bool is_shared = candidate.scope == core::kSmallRows;
+      not_run_.push_back(fmt::format("replay of {} in {}", is_shared ? "the small rows" : candidate.scope,
+                                     workloads_[candidate.workload].facts.id));
+      continue;
+    }
+    for (size_t s = 0; s < sides_.size(); ++s) {
+      std::vector<ArmPlan>& known = sides_[s].workloads[candidate.workload].arms;
+      known.insert(known.end(), found.arms[i][s].begin(), found.arms[i][s].end());
+    }
+  }
+}
+
+void CompareSession::choose() {
+  has_chosen_replays_ = true;
+  double base_ns = sides_[0].launch_ns + sides_[1].launch_ns;
+  Candidates found;
+  for (size_t w = 0; w < workloads_.size(); ++w) {
+    add_candidates(w, found);
+    for (const Side& side : sides_) base_ns += round_time_ns(side, w) + 3 * block_time_ns(side, w);
+  }
+  const double groups_left = plan_.groups - group_ + (is_resident_ ? 1 : 0);
+  const double free_ns = left_ns() - base_ns * (plan_.groups - group_);
+  // Every chosen replay is run once per group, and once more to see that it keeps the result.
+  const std::vector<size_t> chosen =
+      choose_replays(found.list, workloads_.size(), std::max(free_ns, 0.0) / (groups_left + 0.6));
+  take(found, chosen);
+  if (plan_.is_tight || !not_run_.empty()) return;
+  double chosen_ns = 0;
+  for (const size_t i : chosen) chosen_ns += found.list[i].round_ns;
+  // Time to spare goes to more launch groups rather than to more rounds: intervals come from groups.
+  const double more = left_ns() / std::max(1.0, 1.5 * (base_ns + chosen_ns));
+  plan_.groups = std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, kMaxGroups);
+}
+
+std::vector<ArmPlan> CompareSession::missing_brackets(const Side& side, size_t w) const {
+  const SideWorkload& known = side.workloads[w];
+  std::vector<ArmPlan> twins;
+  for (const ArmPlan& arm : known.arms) {
+    if (arm.kind != "stamped_replay" || arm.scope == core::kSmallRows) continue;
+    const std::optional<double> excess = copy_excess_ratio(known.graph, arm, known.timed_blocks);
+    if (!excess || std::abs(*excess) <= kBracketRatio) continue;
+    std::optional<ArmPlan> twin = shadow_twin(known.graph, arm);
+    const auto is_twin = [&](const ArmPlan& other) { return other.id == twin->id; };
+    if (twin && std::none_of(known.arms.begin(), known.arms.end(), is_twin))
+      twins.push_back(std::move(*twin));
+  }
+  return twins;
+}
+
+void CompareSession::add_brackets() {
+  double free_ns = kBracketTimeRatio * left_ns() / std::max(1, plan_.groups - group_);
+  for (Side& side : sides_) {
+    for (size_t w = 0; w < workloads_.size() && side.can_give("shadow"); ++w) {
+      for (ArmPlan& twin : missing_brackets(side, w)) {
+        const double cost_ns = (twin.cost_ratio + 1) * block_time_ns(side, w);
+        if (cost_ns > free_ns) continue;
+        free_ns -= cost_ns;
+        side.workloads[w].arms.push_back(std::move(twin));
+      }
+    }
+  }
+}
+
+}  // namespace opledger::session
