@@ -3,8 +3,7 @@
 // the environment asks for it: OPLEDGER_TEST_SPIN=KERNEL:NANOSECONDS. At the end of the process every file
 // that spun appends a line {"kernel", "count", "spun_ns", "late_count", "late_ns", "pid"} to the file
 // OPLEDGER_TEST_SPIN_LOG. SPDX-License-Identifier: Apache-2.0
-#ifndef OPLEDGER_SPIN_H
-#define OPLEDGER_SPIN_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -80,5 +79,3 @@ __attribute__((destructor)) static void opledger_spin_end(void) {
           (long long)opledger_spinning.late_count, (long long)opledger_spinning.late_ns, (long)getpid());
   fclose(log);
 }
-
-#endif

@@ -273,7 +273,9 @@ void ArmGraph::choose_sources(const ggml_cgraph* source, const NodeIndex& member
   for (int slot = 0; slot < GGML_MAX_SRC; ++slot) {
     const ggml_tensor* input = original->src[slot];
     if (input == nullptr) continue;
-    if (const auto member = members.find(input); member != members.end()) {
+    if (input == original) {
+      copy.sources.emplace_back(slot, copy.tensor);  // a cast that names itself
+    } else if (const auto member = members.find(input); member != members.end()) {
       copy.sources.emplace_back(slot, copies_[static_cast<size_t>(member->second)].tensor);
     } else if (weights_.knows(input)) {
       const ggml_tensor* weight = weight_for(input, replay, copy_number);

@@ -158,6 +158,7 @@ class BlockJson {
     if (pass.logits_are_constant && block_["logits"] == "ok") block_["logits"] = "constant";
     if (pass.unit_ns.empty()) return;
     append("unit_ns", pass.unit_ns);
+    if (kind == ArmKind::kPrice) return;  // its intervals are the clocks' own: they add up to no pass
     append("head_ns", pass.head_ns);
     append("tail_ns", pass.tail_ns);
     if (kind == ArmKind::kStampedReplay) append("copy_ns", pass.copy_ns);

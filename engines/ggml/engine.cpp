@@ -141,7 +141,7 @@ std::vector<llama_token> Engine::tokenize(const std::string& text) const {
   std::vector<llama_token> tokens(text.size() + 8);
   const auto length = static_cast<int32_t>(text.size());
   const auto room = static_cast<int32_t>(tokens.size());
-#if OPLEDGER_HAVE_MEMORY
+#if OPLEDGER_HAVE_TOKENIZE_VOCAB
   const int count =
       llama_tokenize(llama_model_get_vocab(model_), text.c_str(), length, tokens.data(), room, true, false);
 #else

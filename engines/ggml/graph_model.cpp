@@ -26,9 +26,14 @@ LeafKind leaf_kind_of(const ggml_tensor* leaf, const std::set<std::string>& weig
   return LeafKind::kOther;
 }
 
+/// Some trees' casts name themselves as a source, for the sake of their shape.
+bool is_source(const ggml_tensor* node, int slot) {
+  return node->src[slot] != nullptr && node->src[slot] != node;
+}
+
 bool is_in_place(const ggml_tensor* node) {
   for (int i = 0; i < GGML_MAX_SRC; ++i) {
-    if (node->src[i] != nullptr && node->src[i]->data == node->data) return true;
+    if (is_source(node, i) && node->src[i]->data == node->data) return true;
   }
   return false;
 }
@@ -62,7 +67,7 @@ class Describer {
     NodeFacts facts;
     facts.is_view = does_no_work(node) || ggml_nelements(node) == 0;
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
-      if (node->src[i] != nullptr) facts.sources.push_back(reference_to(node->src[i]));
+      if (is_source(node, i)) facts.sources.push_back(reference_to(node->src[i]));
     }
     facts.extent_bytes = ggml_nbytes(node);
     if (facts.is_view) return facts;

@@ -128,7 +128,8 @@ class Prober {
       copies_[static_cast<size_t>(i)] = copy;
       for (ggml_tensor*& source : copy->src) {
         const auto found = source == nullptr ? index_.end() : index_.find(source);
-        if (found != index_.end() && found->second < i) source = copies_[static_cast<size_t>(found->second)];
+        // Up to and with itself: some trees' casts name themselves as a source.
+        if (found != index_.end() && found->second <= i) source = copies_[static_cast<size_t>(found->second)];
       }
       if (has_private_output(i)) {
         copy->view_src = nullptr;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ class Runner {
  private:
   struct Pass;  ///< what the graph handler fills during one pass
   ggml_status on_graph(ggml_backend_t backend, ggml_cgraph* graph);
+  /// The call's place among the described ones, counting up. Empty for the call that a test's fault hides.
+  std::optional<size_t> next_call();
   ggml_status describe_call(ggml_backend_t backend, ggml_cgraph* graph);
   ggml_status observe_routing(ggml_backend_t backend, ggml_cgraph* graph);
   ggml_status measure_call(ggml_backend_t backend, ggml_cgraph* graph);

@@ -48,7 +48,7 @@ RoundOptions CompareSession::round_options(const Side& side, size_t w) const {
   options.is_tight = plan_.is_tight && side.workloads[w].pass_ns > kDearPassNs;
   options.pass_ns = side.workloads[w].pass_ns;
   options.with_price = side.workloads[w].rounds == 0;
-  options.with_empty = options.with_price && !options.is_tight;
+  options.with_empty = options.with_price && !plan_.is_tight;
   return options;
 }
 
@@ -57,12 +57,12 @@ double CompareSession::round_time_ns(const Side& side, size_t w) const {
 }
 
 std::vector<ScheduleEntry> CompareSession::verify_schedule(const Side& side, size_t w) const {
-  const bool is_tight = round_options(side, w).is_tight;
+  const bool is_tight = plan_.is_tight;
   std::vector<ArmPlan> arms;
   for (const ArmPlan& arm : side.workloads[w].arms) {
     const bool is_replay = arm.copies.has_value();
-    // A replay was verified when it was chosen, an arm is the same graph in every group: where passes are
-    // dear, each is verified once, in another group each, so that no group pays for all.
+    // A replay was verified when it was chosen, an arm is the same graph in every group: where time is short,
+    // each is verified once, in another group each, so that no group pays for all.
     const int group = arm.kind == "price" ? std::min(2, plan_.groups) : arm.kind == "stamp" ? 1 : 0;
     const bool is_wanted = is_tight ? group == group_ : !is_replay || side.workloads[w].pass_ns < kDearPassNs;
     if (is_wanted) arms.push_back(arm);
@@ -83,7 +83,7 @@ Status CompareSession::plan() {
     for (size_t w = 0; w < workloads_.size(); ++w) {
       const double pass_ns = side.workloads[w].pass_ns;
       RoundOptions tight;
-      tight.is_tight = true;
+      tight.is_tight = pass_ns > kDearPassNs;
       tight.with_price = true;
       tight.pass_ns = pass_ns;
       cost.fixed_ns += pass_ns;

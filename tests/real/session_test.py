@@ -18,6 +18,14 @@ def run(*arguments):
                           stdin=subprocess.DEVNULL, timeout=600)
 
 
+class Conformance(unittest.TestCase):
+    def test_both_engines_keep_the_protocol(self):
+        for engine in ("llama", "ik"):
+            with self.subTest(engine=engine):
+                done = run("engine", "check", engine, "-m", SMOLLM2)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
 class Session(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
