@@ -16,6 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 os.environ.setdefault("OPLEDGER_BINARY", str(ROOT / "build/release/bin/opledger"))
 sys.path.insert(0, str(ROOT / "tests/real"))
+import sessions  # noqa: E402
 from engine import CACHE, ENGINES, SMOLLM2, Engine, decode, prefill, skeleton  # noqa: E402
 
 # Two-sided 95% quantiles of Student's t by degrees of freedom (any table).
@@ -297,6 +298,19 @@ def aliases(options):
     table(["pairs", "ratio", "below 1"], [[len(ratios), show(ratios), sum(r < 1 for r in ratios)]])
 
 
+def repeat(options):
+    """Ledgers made again and again: rows called real, and with which sign."""
+    sessions.repeat(options, os.environ["OPLEDGER_BINARY"], next(iter(models(options.models[:1]).values())), table)
+
+
+def llama_bench(options):
+    """The adapter's baseline passes against llama-bench (--llama-bench) of the same tree and build flags."""
+    if options.llama_bench is None:
+        raise SystemExit("llama_bench: give --llama-bench the program, built with the flags of the engine `llama`")
+    sessions.beside_llama_bench(options, Engine, options.workloads, next(iter(models(options.models[:1]).values())),
+                                T95, table)
+
+
 def parse_workload(text):
     if text.startswith("pp"):
         return prefill(int(text[2:]))
@@ -305,7 +319,8 @@ def parse_workload(text):
 
 
 def main():
-    figures = {"method": method, "hook": hook, "linear": linear, "aliases": aliases}
+    figures = {"method": method, "hook": hook, "linear": linear, "aliases": aliases, "repeat": repeat,
+               "llama_bench": llama_bench}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="+", choices=figures,
                         help="; ".join(f"{name}: {run.__doc__.splitlines()[0]}" for name, run in figures.items()))
@@ -317,6 +332,9 @@ def main():
     parser.add_argument("--groups", type=int, default=3, help="launches of each engine")
     parser.add_argument("--rounds", type=int, default=9, help="of every arm per launch (prefill: a third)")
     parser.add_argument("--pairs", type=int, default=140, help="per launch (hook: decode; aliases: in all)")
+    parser.add_argument("--runs", type=int, default=5, help="ledgers of each pair (repeat)")
+    parser.add_argument("--budget", default="180s", help="of each ledger (repeat)")
+    parser.add_argument("--llama-bench", metavar="PROGRAM")
     options = parser.parse_args()
     random.seed(1)
     for name in options.figures:

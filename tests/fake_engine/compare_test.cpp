@@ -95,8 +95,10 @@ TEST_F(Compare, EnginesTakeTurnsInTheOrderABBA) {
   EXPECT_EQ(turns.substr(0, 3), "bab");
 }
 
-TEST_F(Compare, ScopesAboveATwentiethArereplayedOnBothSidesAndSmallOnesNot) {
-  script("a", {{"ns_per_token", {{"default", 100}, {"ffn_down", 20000}, {"FLASH_ATTN_EXT", 5000}}}});
+TEST_F(Compare, LargeScopesAreReplayedOnBothSidesAndSmallOnesShareAnArm) {
+  const json rates{{"default", 100}, {"ffn_down", 20000}, {"FLASH_ATTN_EXT", 5000}};
+  script("a", {{"ns_per_token", rates}});
+  script("b", {{"ns_per_token", rates}});
   const core::Record record = record_of(compare(options()));
   std::map<std::string, std::set<std::string>> scopes;
   for (const core::ArmsFacts& facts : record.arms) {
@@ -109,7 +111,25 @@ TEST_F(Compare, ScopesAboveATwentiethArereplayedOnBothSidesAndSmallOnesNot) {
   for (const auto& [name, found] : scopes) {
     EXPECT_EQ(found.count("dense_proj"), 1U) << name;
     EXPECT_EQ(found.count("attention"), 1U) << name;
+    EXPECT_EQ(found.count("norm"), 0U) << name;
+    EXPECT_EQ(found.count(core::kSmallRows), 1U) << name;
   }
+}
+
+TEST_F(Compare, CopiesUnlikeTheirOriginalsGetABracketFromTheSecondGroupOn) {
+  script("a", {{"copy_ratio", 0.8}});
+  script("b", {{"copy_ratio", 1.0}});
+  const core::Record record = record_of(compare(options()));
+  std::set<std::pair<core::Side, int>> bracketed;
+  for (const core::ArmsFacts& facts : record.arms) {
+    for (const core::Arm& arm : facts.arms) {
+      if (arm.id.rfind("stamped_replay:dense_proj:shadow", 0) == 0)
+        bracketed.insert({facts.side, facts.group});
+    }
+  }
+  EXPECT_EQ(bracketed.count({core::Side::kA, 1}), 0U);
+  EXPECT_EQ(bracketed.count({core::Side::kA, 2}), 1U);
+  EXPECT_EQ(bracketed.count({core::Side::kB, 2}), 0U);
 }
 
 TEST_F(Compare, CopiesAreChosenForAnIncrementOfATenth) {

@@ -115,6 +115,42 @@ TEST(ScopeShares, AreSumsOverThePassLessThePrice) {
   EXPECT_DOUBLE_EQ(shares[1].share_ratio, 100.0 / 400.0);
 }
 
+TEST(SmallRows, ShareOneStampedReplayWithOneCopyOfEachUnit) {
+  const std::vector<ScopeShare> rows{{"norm", {{0, 1}}, 0.02}, {"rope", {{0, 2}}, 0.01}};
+  const std::optional<ArmPlan> arm = small_rows_arm(rows, {"replay", "stamped_replay"}, 30, 1);
+  ASSERT_TRUE(arm);
+  EXPECT_EQ(arm->id, "stamped_replay:small:sibling:1");
+  ASSERT_EQ(arm->units.size(), 2U);
+  EXPECT_EQ(arm->units[1].unit, (core::UnitName{0, 2}));
+  EXPECT_EQ(arm->units[1].copies, 1);
+  EXPECT_DOUBLE_EQ(arm->cost_ratio, 1.03);
+  EXPECT_FALSE(small_rows_arm({}, {"stamped_replay"}, 30, 1));
+  EXPECT_FALSE(small_rows_arm(rows, {"replay"}, 30, 1));
+}
+
+TEST(CopyExcess, IsOneCopyOverItsOriginalInAStampedPass) {
+  ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 2}}, 0.05}, {"stamped_replay"}, 30, 1).front();
+  ASSERT_EQ(arm.copies, 2);
+  // Price 10. Originals 100 and 200; two copies of each took 160 and 320: one costs 0.8 of its original.
+  const BlocksByArm blocks{{"stamp", {stamp_block({{110, 60, 210, 60}}, {440})}},
+                           {"price", {stamp_block({{10, 10, 10, 10}}, {480})}},
+                           {arm.id, {{{"copy_ns", {{170, 0, 330, 0}}}}}}};
+  EXPECT_NEAR(*copy_excess_ratio(hand_graph(), arm, blocks), -0.2, 1e-9);
+  EXPECT_FALSE(copy_excess_ratio(hand_graph(), arm, {}));
+}
+
+TEST(ShadowTwin, ReadsShadowsWhereTheArmReadsSiblings) {
+  const core::WorkloadGraph graph = hand_graph();
+  const ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 1}}, 0.5}, {"stamped_replay"}, 30, 1).front();
+  const std::optional<ArmPlan> twin = shadow_twin(graph, arm);
+  ASSERT_TRUE(twin);
+  EXPECT_EQ(twin->id, "stamped_replay:x:shadow:1");
+  EXPECT_EQ(twin->units[0].weights, "shadow");
+  EXPECT_EQ(twin->units[1].weights, "sibling");  // reads no weight
+  EXPECT_FALSE(shadow_twin(graph, *twin));
+  EXPECT_FALSE(shadow_twin(graph, replay_arms({"y", {{0, 1}}, 0.5}, {"stamped_replay"}, 30, 1).front()));
+}
+
 TEST(ScopeShares, AreUnknownWithoutStamps) {
   EXPECT_TRUE(scope_shares(hand_graph(), {0, 0, 0, 0}, {"x"}, {}, {}).empty());
 }

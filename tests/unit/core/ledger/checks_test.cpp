@@ -212,6 +212,26 @@ TEST(Checks, RowsNotReplayedSaySoAndAreNeverHeld) {
   EXPECT_FALSE(whole.every_check_held());
 }
 
+TEST(Checks, SmallRowsShareAStampedReplayAndAreJudgedByTheirOwnCopies) {
+  PlantedSession session = two_engines();
+  PlantedReplay small{kSmallRows, {1, 3}};  // attention and norm: 150 and 10 ms of 1364
+  small.is_plain = false;
+  session.replays = {dense_replay(), small};
+  const WorkloadLedger honest = analysed(session);
+  EXPECT_EQ(check_named(honest, "clocks agree", "a", "norm").status, CheckStatus::kHeld);
+  EXPECT_EQ(check_named(honest, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
+  // A large row is not settled by copies alone.
+  EXPECT_EQ(check_named(honest, "clocks agree", "a", "attention").status, CheckStatus::kFailed);
+  const auto norm = std::find_if(honest.rows.begin(), honest.rows.end(),
+                                 [](const Row& row) { return row.scope == "norm"; });
+  ASSERT_TRUE(norm != honest.rows.end() && norm->replay_a);
+  EXPECT_NEAR(*norm->replay_a->copy_ms, 10.0, 1e-3);
+  EXPECT_NEAR(*norm->replay_a->original_ms, 10.0, 1e-3);
+  EXPECT_FALSE(norm->replay_a->cost.ms);
+  session.replays[1].copy_ppm = 0;  // 10 ms short where 0.5% of the pass, 6.8 ms, is allowed
+  EXPECT_EQ(check_named(analysed(session), "clocks agree", "a", "norm").status, CheckStatus::kFailed);
+}
+
 TEST(Checks, TwoRoundsOfOneGroupResolveNothing) {
   PlantedSession session = two_engines();
   session.replays = {dense_replay()};

@@ -46,6 +46,7 @@ struct PlantedReplay {
   int64_t error_ns = 0;          ///< what the plain increment has too much: a lie of the clock
   int64_t reuse_distance_bytes = 500000000;
   bool is_stamped = true;
+  bool is_plain = true;
   std::vector<int> refused{};  ///< of `units`, on both sides: asked for, not copied
 };
 
@@ -174,7 +175,7 @@ class SessionText {
     std::string arms = R"([{"id":"baseline","kind":"baseline"})";
     for (const PlantedReplay& r : s_.replays) {
       for (const char* kind : {"replay", "stamped_replay"}) {
-        if (!r.is_stamped && std::string(kind) == "stamped_replay") continue;
+        if (!(std::string(kind) == "replay" ? r.is_plain : r.is_stamped)) continue;
         std::string units;
         for (const int u : r.units)
           units += fmt::format(R"({}{{"unit":[0,{}],"copies":{},"weights":"{}","stride":1}})",
@@ -200,7 +201,8 @@ class SessionText {
                           units.empty() ? "" : ",", u, r.weights, r.reuse_distance_bytes);
       }
       for (const char* kind : {"replay", "stamped_replay"})
-        arms += fmt::format(R"(,{{"id":"{}","units":[{}],"refused":[{}]}})", id(kind, r), units, refused);
+        if (std::string(kind) == "replay" ? r.is_plain : r.is_stamped)
+          arms += fmt::format(R"(,{{"id":"{}","units":[{}],"refused":[{}]}})", id(kind, r), units, refused);
     }
     return arms + "]}";
   }
@@ -221,7 +223,7 @@ class SessionText {
     group_ = group;
     std::vector<std::string> order{"stamp", "empty"};
     for (size_t i = 0; i < s_.replays.size(); ++i) {
-      order.push_back(fmt::format("r{}", i));
+      if (s_.replays[i].is_plain) order.push_back(fmt::format("r{}", i));
       if (s_.replays[i].is_stamped) order.push_back(fmt::format("s{}", i));
     }
     for (round_ = 1; round_ <= s_.rounds; ++round_) {
@@ -236,7 +238,7 @@ class SessionText {
     add_verify("baseline");
     for (const char* arm : {"price", "stamp", "empty"}) add_verify(arm);
     for (const PlantedReplay& r : s_.replays) {
-      add_verify(id("replay", r));
+      if (r.is_plain) add_verify(id("replay", r));
       if (r.is_stamped) add_verify(id("stamped_replay", r));
     }
   }
@@ -288,7 +290,7 @@ class SessionText {
     const std::vector<int64_t> prices(s_.unit_ops.size(),
                                       planted(side_).price_ns + planted(side_).price_error_ns);
     core::Block out = block("price", sum(originals()) + rest() + 2 * sum(prices));
-    stamp(out, prices, 0, sum(originals()) + rest());
+    out.unit_ns = {prices, prices, prices};
     line(core::record_line(out));
   }
 
