@@ -53,6 +53,10 @@ def models(names):
     return {name: known[name]() for name in names}
 
 
+def first_model(options):
+    return next(iter(models(options.models[:1]).values()))
+
+
 def requantised(kind):
     """SmolLM2 written again in another type by llama.cpp's own llama_model_quantize."""
     out = CACHE / "models" / f"SmolLM2-135M-Instruct.{kind}.gguf"
@@ -240,7 +244,7 @@ def hook(options):
             ratios = []
             for _ in range(options.groups):
                 with Engine(name) as engine:
-                    engine.load(SMOLLM2, context=768)
+                    engine.load(first_model(options), context=768)
                     engine.call("graph", workload=workload, probe=False)
                     engine.call("prepare", workload=workload["id"],
                                 arms=[{"id": k, "kind": k} for k in ("baseline", "unhooked")])
@@ -267,7 +271,7 @@ def linear(options):
     rows = []
     for name in options.engines:
         for workload in options.workloads:
-            campaign = Campaign(name, SMOLLM2, workload, len(workload.get("prompt", [])) + 600, options.groups,
+            campaign = Campaign(name, first_model(options), workload, len(workload.get("prompt", [])) + 600, options.groups,
                                 options.rounds if workload["kind"] == "decode" else 2)
             groups = list(campaign.run(lambda units: [
                 replay(units, f"dense x{k}", "replay", "dense_proj", "sibling", k) for k in (1, 2, 4)]))
@@ -289,7 +293,7 @@ def aliases(options):
     for _ in range(options.pairs):
         cost = {}
         for fault in ("", "no_alias"):
-            campaign = Campaign("ik", SMOLLM2, prefill(512), 640, 1, 2)
+            campaign = Campaign("ik", first_model(options), prefill(512), 640, 1, 2)
             group = next(campaign.run(lambda units: [replay(units, "dense", "replay", "dense_proj", "same")],
                                       fault=fault))
             cost[fault] = group.increment("dense")
@@ -300,15 +304,14 @@ def aliases(options):
 
 def repeat(options):
     """Ledgers made again and again: rows called real, and with which sign."""
-    sessions.repeat(options, os.environ["OPLEDGER_BINARY"], next(iter(models(options.models[:1]).values())), table)
+    sessions.repeat(options, os.environ["OPLEDGER_BINARY"], first_model(options), table)
 
 
 def llama_bench(options):
     """The adapter's baseline passes against llama-bench (--llama-bench) of the same tree and build flags."""
     if options.llama_bench is None:
         raise SystemExit("llama_bench: give --llama-bench the program, built with the flags of the engine `llama`")
-    sessions.beside_llama_bench(options, Engine, options.workloads, next(iter(models(options.models[:1]).values())),
-                                T95, table)
+    sessions.beside_llama_bench(options, Engine, options.workloads, first_model(options), T95, table)
 
 
 def parse_workload(text):
