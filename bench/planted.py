@@ -86,7 +86,7 @@ class Problem(Exception):
 def entry_of(name):
     file = CACHE / "engines" / name / "engine.json"
     if not file.exists():
-        raise Problem(f"there is no engine {name}: run {'bench/planted.py build' if '-' in name else 'tools/get_engines'}")
+        raise Problem(f"there is no engine {name}: run {'bench/planted.py build' if '-' in name else './quickstart'}")
     return json.loads(file.read_text())
 
 
@@ -104,8 +104,8 @@ def planted(text, sites):
         definition = re.compile(rf"^[ \t]*[\w \t*]*\b{site.function}\([^;{{}}]*\)(?:\s*override)?\s*\{{", re.MULTILINE)
         found = list(definition.finditer(text))
         if len(found) != 1:
-            raise Problem(f"{site.file}: {len(found)} definitions of {site.function}, not 1: this tree's version is not "
-                          "known, mend PLANTS in bench/planted.py")
+            raise Problem(f"{site.file}: {len(found)} definitions of {site.function}, not 1: PLANTS in "
+                          "bench/planted.py does not know this version of the tree")
         end = found[0].end()
         text = f"{text[:end]}\n    opledger_spin({site.kernel}, {site.thread});{text[end:]}"
     first = re.search(r"^#include ", text, re.MULTILINE)
@@ -194,7 +194,7 @@ def spin_asked(kernel, spin_ns):
 
 
 class Spins:
-    """What processes logged. A preempted spin says nothing of how long the others took, so it is left out of the mean."""
+    """What processes logged. A preempted spin says nothing of how long the others took: the mean leaves it out."""
 
     def __init__(self, log):
         lines = [json.loads(line) for line in log.read_text().splitlines()]

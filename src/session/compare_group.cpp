@@ -17,7 +17,6 @@ using nlohmann::json;
 
 /// A pass longer than this is not worth spending one on warming up when time is short.
 constexpr double kDearPassNs = 5e8;
-constexpr double kTurnNs = 1e9;
 constexpr double kWarmUpNs = 5e7;
 
 /// Runs its engine for as long as it lives; at all other times engines are stopped.
@@ -182,61 +181,60 @@ Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
 
 Status CompareSession::warm_up(Side& side, size_t w) {
   const double pass_ns = side.workloads[w].pass_ns;
-  if (round_options(side, w).is_tight) return {};
+  if (pass_ns > kDearPassNs) return {};
   const int passes = static_cast<int>(std::clamp(std::ceil(kWarmUpNs / std::max(pass_ns, 1.0)), 1.0, 4.0));
   Result<Blocks> blocks = measure(side, w, {{"baseline", passes, false}}, /*is_recorded=*/false);
   return blocks ? Status{} : Status{blocks.error()};
 }
 
-Status CompareSession::first_turn(Side& side, size_t w) {
+Status CompareSession::verify(Side& side, size_t w) {
+  const std::vector<ScheduleEntry> schedule = verify_schedule(side, w);
+  if (schedule.empty()) return {};
   const Awake awake(side);
-  SideWorkload& known = side.workloads[w];
-  const std::vector<ScheduleEntry> verify = verify_schedule(side, w);
-  if (!verify.empty()) {
-    Result<Blocks> blocks = measure(side, w, verify, /*is_recorded=*/true);
-    if (!blocks) return blocks.error();
+  Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
+  return blocks ? Status{} : Status{blocks.error()};
+}
+
+Status CompareSession::stint(Side& side, size_t w, const Stint& schedule) {
+  const Awake awake(side);
+  if (Status status = warm_up(side, w); !status) return status;
+  Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
+  return blocks ? Status{} : Status{blocks.error()};
+}
+
+Status CompareSession::round(const std::vector<Side*>& sides, size_t w) {
+  std::vector<std::pair<Side*, std::vector<Stint>>> order;
+  size_t most = 0;
+  for (Side* side : sides) {
+    const RoundOptions options = round_options(*side, w);
+    const std::vector<ScheduleEntry> whole = round_of(side->workloads[w].arms, options, random_);
+    order.emplace_back(side, stints_of(whole, arms_per_stint(options.pass_ns)));
+    most = std::max(most, order.back().second.size());
   }
-  if (Status status = warm_up(side, w); !status) return status;
-  Result<Blocks> blocks = measure(side, w, round_of(known.arms, round_options(side, w), random_), true);
-  if (!blocks) return blocks.error();
-  ++known.rounds;
+  // A B, B A, A B: neither side is always the one that comes later.
+  for (size_t i = 0; i < most; ++i) {
+    for (auto& [side, stints] : order) {
+      if (i >= stints.size()) continue;
+      if (Status status = stint(*side, w, stints[i]); !status) return status;
+    }
+    std::reverse(order.begin(), order.end());
+  }
+  for (Side* side : sides) ++side->workloads[w].rounds;
+  progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
   return {};
 }
 
-Status CompareSession::turn(Side& side, size_t w, int64_t end_ns) {
-  const Awake awake(side);
-  SideWorkload& known = side.workloads[w];
-  if (Status status = warm_up(side, w); !status) return status;
-  const int64_t turn_end_ns = std::min(end_ns, clock_.now_ns() + static_cast<int64_t>(kTurnNs));
-  do {
-    Result<Blocks> blocks = measure(side, w, round_of(known.arms, round_options(side, w), random_), true);
-    if (!blocks) return blocks.error();
-    ++known.rounds;
-  } while (known.rounds < options_.max_rounds &&
-           static_cast<double>(clock_.now_ns()) + round_time_ns(side, w) <= static_cast<double>(turn_end_ns));
-  return {};
-}
-
-Status CompareSession::turns(const std::vector<Side*>& sides, size_t w, int64_t end_ns) {
-  std::vector<Side*> order = sides;
+Status CompareSession::rounds(std::vector<Side*> sides, size_t w, int64_t end_ns) {
   while (true) {
     double cost_ns = 0;
     bool has_room = true;
-    for (const Side* side : order) {
-      cost_ns +=
-          std::max(round_time_ns(*side, w), 0.0) + side->workloads[w].pass_ns * side->workloads[w].cost_ratio;
+    for (const Side* side : sides) {
+      cost_ns += round_time_ns(*side, w);
       has_room = has_room && side->workloads[w].rounds < options_.max_rounds;
     }
-    const double left_ns = static_cast<double>(end_ns - clock_.now_ns());
-    if (!has_room || cost_ns > left_ns) return {};
-    // The slow side may not eat the other's time: each gets at most its half of what is left.
-    for (Side* side : order) {
-      const int64_t share_ns =
-          clock_.now_ns() + static_cast<int64_t>(left_ns / static_cast<double>(order.size()));
-      if (Status status = turn(*side, w, share_ns); !status) return status;
-    }
-    progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
-    std::reverse(order.begin(), order.end());
+    if (!has_room || cost_ns > static_cast<double>(end_ns - clock_.now_ns())) return {};
+    if (Status status = round(sides, w); !status) return status;
+    std::reverse(sides.begin(), sides.end());
   }
 }
 
@@ -250,25 +248,37 @@ Status CompareSession::prepare_known(Side& side, size_t w) {
   return has_chosen_replays_ ? check_replays(side, w) : prepare(side, w);
 }
 
-Status CompareSession::begin_workload(Side& side, size_t w, bool is_begun) {
-  if (is_begun) return check_replays(side, w);
-  if (Status status = prepare_known(side, w); !status) return status;
-  return first_turn(side, w);
+Status CompareSession::begin_workload(const std::vector<Side*>& sides, size_t w) {
+  for (Side* side : sides) {
+    if (Status status = prepare_known(*side, w); !status) return status;
+    if (Status status = verify(*side, w); !status) return status;
+  }
+  return round(sides, w);
 }
 
-Status CompareSession::resident_workloads(const std::vector<Side*>& order, bool is_begun, bool with_turns,
-                                          int64_t end_ns) {
+Status CompareSession::pilot(const std::vector<Side*>& sides) {
+  for (size_t w = 0; w < workloads_.size() && (w == 0 || !is_overdue()); ++w) {
+    if (Status status = begin_workload(sides, w); !status) return status;
+  }
+  choose();
+  return {};
+}
+
+Status CompareSession::workloads(const std::vector<Side*>& sides, bool is_begun, int64_t end_ns) {
   for (size_t i = 0; i < workloads_.size() && (i == 0 || !is_overdue()); ++i) {
     const size_t w = (i + static_cast<size_t>(group_)) % workloads_.size();
     progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
-    for (Side* side : order) {
-      if (Status status = begin_workload(*side, w, is_begun); !status) return status;
+    if (!is_begun) {
+      if (Status status = begin_workload(sides, w); !status) return status;
     }
-    if (!with_turns) continue;
+    for (Side* side : sides) {
+      if (!is_begun) break;
+      if (Status status = check_replays(*side, w); !status) return status;
+    }
     const int64_t now_ns = clock_.now_ns();
     const auto workloads_left = static_cast<int64_t>(workloads_.size() - i);
-    const std::vector<Side*> reversed(order.rbegin(), order.rend());
-    if (Status status = turns(reversed, w, now_ns + (end_ns - now_ns) / workloads_left); !status)
+    const std::vector<Side*> reversed(sides.rbegin(), sides.rend());
+    if (Status status = rounds(reversed, w, now_ns + (end_ns - now_ns) / workloads_left); !status)
       return status;
   }
   return {};
@@ -280,39 +290,26 @@ Status CompareSession::run_resident_group(int64_t end_ns) {
   for (Side* side : order) {
     if (Status status = launch(*side); !status) return status;
   }
-  // The pilot: one round of every workload says which rows are worth replaying.
   const bool is_pilot = !has_chosen_replays_;
   if (is_pilot) {
-    if (Status status = resident_workloads(order, false, false, end_ns); !status) return status;
-    choose();
+    if (Status status = pilot(order); !status) return status;
   }
-  if (Status status = resident_workloads(order, is_pilot, true, end_ns); !status) return status;
+  if (Status status = workloads(order, is_pilot, end_ns); !status) return status;
   for (Side* side : order) {
     if (Status status = close(*side); !status) return status;
   }
   return {};
 }
 
-Status CompareSession::alternating_workload(Side& side, size_t w, int64_t end_ns) {
-  if (Status status = prepare_known(side, w); !status) return status;
-  if (Status status = first_turn(side, w); !status) return status;
-  const int64_t now_ns = clock_.now_ns();
-  const auto workloads_left = static_cast<int64_t>(workloads_.size() - w);
-  return turns({&side}, w, now_ns + (end_ns - now_ns) / workloads_left);
-}
-
 Status CompareSession::run_alternating_group(int64_t end_ns) {
   std::vector<Side*> order{&sides_[0], &sides_[1]};
   if (group_ % 2 == 0) std::reverse(order.begin(), order.end());
   for (size_t s = 0; s < order.size(); ++s) {
-    Side& side = *order[s];
     const int64_t now_ns = clock_.now_ns();
     const int64_t side_end_ns = now_ns + (end_ns - now_ns) / static_cast<int64_t>(order.size() - s);
-    if (Status status = launch(side); !status) return status;
-    for (size_t w = 0; w < workloads_.size() && (w == 0 || !is_overdue()); ++w) {
-      if (Status status = alternating_workload(side, w, side_end_ns); !status) return status;
-    }
-    if (Status status = close(side); !status) return status;
+    if (Status status = launch(*order[s]); !status) return status;
+    if (Status status = workloads({order[s]}, false, side_end_ns); !status) return status;
+    if (Status status = close(*order[s]); !status) return status;
   }
   if (!has_chosen_replays_) choose();
   return {};

@@ -50,17 +50,22 @@ class CompareSession {
   Status run_group(int group);
   /// Prepares the arms known so far; replays that are new are checked against the baseline's digests.
   Status prepare_known(Side& side, size_t w);
-  /// Prepares a workload and measures its first round; once begun, only its chosen replays are checked.
-  Status begin_workload(Side& side, size_t w, bool is_begun);
-  Status resident_workloads(const std::vector<Side*>& order, bool is_begun, bool with_turns, int64_t end_ns);
-  Status alternating_workload(Side& side, size_t w, int64_t end_ns);
+  /// Prepares and verifies a workload on each side and measures its first round.
+  Status begin_workload(const std::vector<Side*>& sides, size_t w);
+  /// One round of every workload says which rows are worth replaying.
+  Status pilot(const std::vector<Side*>& sides);
+  /// All workloads of a group, as many rounds of each as fit; once begun, only the chosen replays are checked
+  /// first.
+  Status workloads(const std::vector<Side*>& sides, bool is_begun, int64_t end_ns);
   Status run_resident_group(int64_t end_ns);
   Status run_alternating_group(int64_t end_ns);
   Status launch(Side& side);
   Status close(Side& side);
-  Status first_turn(Side& side, size_t w);
-  Status turns(const std::vector<Side*>& sides, size_t w, int64_t end_ns);
-  Status turn(Side& side, size_t w, int64_t end_ns);
+  Status verify(Side& side, size_t w);
+  Status stint(Side& side, size_t w, const Stint& schedule);
+  /// One round of every side, stint by stint in turns.
+  Status round(const std::vector<Side*>& sides, size_t w);
+  Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
   Status warm_up(Side& side, size_t w);
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;
@@ -112,7 +117,6 @@ class CompareSession {
   Random random_;
   SessionPlan plan_;
   int group_ = 0;
-  int round_ = 0;
   int64_t sequence_ = 0;
   bool has_chosen_replays_ = false;
   bool is_resident_ = true;

@@ -56,15 +56,42 @@ std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const Roun
   return round;
 }
 
+int arms_per_stint(double pass_ns) {
+  constexpr double kStintNs = 1e9;
+  const double blocks = kStintNs / std::max(pass_ns * passes_per_block(pass_ns), 1.0);
+  return static_cast<int>(std::clamp((blocks - 1) / 2, 1.0, 8.0));
+}
+
+std::vector<Stint> stints_of(const std::vector<ScheduleEntry>& round, int arms) {
+  std::vector<Stint> stints;
+  Stint stint;
+  int held = 0;
+  for (size_t i = 0; i < round.size(); ++i) {
+    stint.push_back(round[i]);
+    if (round[i].arm != "baseline") {
+      ++held;
+    } else if (held >= arms && i + 1 < round.size()) {
+      stints.push_back(std::move(stint));
+      stint = {round[i]};
+      held = 0;
+    }
+  }
+  stints.push_back(std::move(stint));
+  return stints;
+}
+
 double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options) {
-  double ratio = 1.0;
-  bool has_arm = false;
+  double ratio = 0;
+  int count = 0;
   for (const ArmPlan& arm : arms) {
     if (!is_in_round(arm, options)) continue;
-    ratio += arm.cost_ratio + (options.is_tight ? 0.0 : 1.0);
-    has_arm = true;
+    ratio += arm.cost_ratio;
+    ++count;
   }
-  if (options.is_tight && has_arm) ratio += 1.0;
+  const int per_stint = arms_per_stint(options.pass_ns);
+  const int stints = options.is_tight || count == 0 ? 1 : (count + per_stint - 1) / per_stint;
+  // Every arm is followed by a baseline, and every stint begins with one more.
+  ratio += options.is_tight && count > 0 ? 2.0 : count + stints;
   return ratio * options.pass_ns * passes_per_block(options.pass_ns);
 }
 

@@ -35,7 +35,18 @@ struct RoundOptions {
 std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options,
                                     Random& random);
 
-/// What a round takes, in nanoseconds.
+/// A stint: what one engine measures before the other takes its turn. It begins and ends with a baseline.
+using Stint = std::vector<ScheduleEntry>;
+
+/// Arms of one stint, so that it lasts about a second: a machine's speed drifts by tenths within ten seconds,
+/// and what the two engines measure within one or two is compared at one speed.
+int arms_per_stint(double pass_ns);
+
+/// Cuts a round at its baselines into stints of at least `arms` other arms; the baseline at a cut is measured
+/// in both.
+std::vector<Stint> stints_of(const std::vector<ScheduleEntry>& round, int arms);
+
+/// What a round takes, in nanoseconds, cut into stints.
 double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options);
 
 /// Untimed blocks: the baseline and then each of `arms` that is not the baseline.

@@ -74,13 +74,39 @@ TEST(Round, ATightOneSparesTheBaselinesInBetween) {
 
 TEST(Round, CostCountsEveryPass) {
   RoundOptions options;
-  options.pass_ns = 1e8;  // longer than a block: one pass each
+  options.pass_ns = 1e8;  // longer than a block: one pass each, and four arms make a stint of a second
   // baseline, stamp, baseline, replay (1.5), baseline
   EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), 5.5e8);
+  options.pass_ns = 1e9;  // every arm is a stint of its own: the baseline between them is measured twice
+  EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), 6.5e9);
+  options.pass_ns = 1e8;
   options.is_tight = true;
   options.with_price = true;
   // baseline, price, stamp, replay, baseline
   EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), 5.5e8);
+}
+
+TEST(Stints, LastAboutASecond) {
+  EXPECT_EQ(arms_per_stint(1e8), 4);  // nine blocks
+  EXPECT_EQ(arms_per_stint(3e8), 1);
+  EXPECT_EQ(arms_per_stint(4e9), 1);
+  EXPECT_EQ(arms_per_stint(1e6), 8);
+}
+
+TEST(Stints, BeginAndEndWithABaselineAndLoseNothing) {
+  Random random(1);
+  const std::vector<ScheduleEntry> whole = round_of(kArms, RoundOptions{}, random);
+  const std::vector<Stint> stints = stints_of(whole, 1);
+  ASSERT_EQ(stints.size(), 2U);
+  for (const Stint& stint : stints) {
+    ASSERT_EQ(stint.size(), 3U);
+    EXPECT_EQ(stint.front().arm, "baseline");
+    EXPECT_EQ(stint.back().arm, "baseline");
+  }
+  EXPECT_EQ(stints[0][1].arm, whole[1].arm);
+  EXPECT_EQ(stints[1][1].arm, whole[3].arm);
+  EXPECT_EQ(stints_of(whole, 2).size(), 1U);
+  EXPECT_EQ(stints_of(whole, 2).front().size(), whole.size());
 }
 
 TEST(Block, LastsSomeSixtyMilliseconds) {
