@@ -47,7 +47,8 @@ RoundOptions CompareSession::round_options(const Side& side, size_t w) const {
   options.is_tight = plan_.is_tight && side.workloads[w].pass_ns > kDearPassNs;
   options.pass_ns = side.workloads[w].pass_ns;
   options.with_price = side.workloads[w].rounds == 0;
-  options.with_empty = options.with_price && !plan_.is_tight;
+  const bool is_dear = side.workloads[w].pass_ns > kDearPassNs;
+  options.with_empty = options.with_price && !plan_.is_tight && (group_ == 1 || !is_dear);
   return options;
 }
 
@@ -56,17 +57,17 @@ double CompareSession::round_time_ns(const Side& side, size_t w) const {
 }
 
 std::vector<ScheduleEntry> CompareSession::verify_schedule(const Side& side, size_t w) const {
-  const bool is_tight = plan_.is_tight;
+  const bool is_sparing = plan_.is_tight || side.workloads[w].pass_ns > kDearPassNs;
   std::vector<ArmPlan> arms;
   for (const ArmPlan& arm : side.workloads[w].arms) {
-    const bool is_replay = arm.copies.has_value();
-    // A replay was verified when it was chosen, an arm is the same graph in every group: where time is short,
-    // each is verified once, in another group each, so that no group pays for all.
-    const int group = arm.kind == "price" ? std::min(2, plan_.groups) : arm.kind == "stamp" ? 1 : 0;
-    const bool is_wanted = is_tight ? group == group_ : !is_replay || side.workloads[w].pass_ns < kDearPassNs;
-    if (is_wanted) arms.push_back(arm);
+    // A replay was verified when it was chosen.
+    if (arm.copies || (arm.kind == "empty" && plan_.is_tight)) continue;
+    // An arm is the same graph in every group: where time is short or passes are dear, each is verified once,
+    // not all in one group.
+    const int group = arm.kind == "price" ? std::min(2, plan_.groups) : 1;
+    if (!is_sparing || group == group_) arms.push_back(arm);
   }
-  if (is_tight && group_ > 1) {
+  if (is_sparing && group_ > 1) {
     std::vector<ScheduleEntry> schedule;
     schedule.reserve(arms.size());
     for (const ArmPlan& arm : arms) schedule.push_back({arm.id, 1, true});
