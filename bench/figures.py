@@ -213,6 +213,21 @@ def method(options):
           clocks)
 
 
+def closes(options):
+    """Stamps over baselines alone, with as many groups and rounds as their interval needs."""
+    rows = []
+    for model_name, model in models(options.models).items():
+        for workload in options.workloads:
+            for name in options.engines:
+                context = len(workload.get("prompt", [])) + len(workload["tokens"]) + 64
+                campaign = Campaign(name, model, workload, context, options.groups, options.rounds)
+                groups = list(campaign.run(lambda units: [{"id": "stamp", "kind": "stamp"}]))
+                rows.append([f"{model_name} {workload['id']} {name}", len(groups),
+                             show([g.baseline for g in groups], 3), show([g.closure() for g in groups])])
+    print("### Closure\n")
+    table(["model, workload, engine", "launches", "baseline ms", "stamps / baseline"], rows)
+
+
 def clock_rows(label, groups):
     rows = []
     for arm in sorted(groups[0].increments):
@@ -322,7 +337,7 @@ def parse_workload(text):
 
 
 def main():
-    figures = {"method": method, "hook": hook, "linear": linear, "aliases": aliases, "repeat": repeat,
+    figures = {"method": method, "closes": closes, "hook": hook, "linear": linear, "aliases": aliases, "repeat": repeat,
                "llama_bench": llama_bench}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="+", choices=figures,

@@ -18,6 +18,13 @@ bool is_in_round(const ArmPlan& arm, const RoundOptions& options) {
   return true;
 }
 
+/// Every row comes from the stamps, a replay tells of one: stamps are measured again for every three replays.
+int times_in_round(const ArmPlan& arm, const std::vector<ArmPlan>& arms) {
+  if (arm.kind != "stamp") return 1;
+  const auto is_replay = [](const ArmPlan& other) { return other.copies.has_value(); };
+  return 1 + static_cast<int>(std::count_if(arms.begin(), arms.end(), is_replay)) / 3;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule) {
@@ -42,7 +49,7 @@ std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const Roun
     if (arm.kind == "price") {
       price = &arm;
     } else {
-      order.push_back(&arm);
+      order.insert(order.end(), static_cast<size_t>(times_in_round(arm, arms)), &arm);
     }
   }
   random.shuffle(order);
@@ -85,8 +92,9 @@ double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& optio
   int count = 0;
   for (const ArmPlan& arm : arms) {
     if (!is_in_round(arm, options)) continue;
-    ratio += arm.cost_ratio;
-    ++count;
+    const int times = times_in_round(arm, arms);
+    ratio += arm.cost_ratio * times;
+    count += times;
   }
   const int per_stint = arms_per_stint(options.pass_ns);
   const int stints = options.is_tight || count == 0 ? 1 : (count + per_stint - 1) / per_stint;

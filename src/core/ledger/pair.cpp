@@ -24,6 +24,16 @@ int working_nodes(const Graph& graph, const Unit& unit) {
   return nodes;
 }
 
+// A row is told beside the group's baselines, but its stamps were taken while the machine ran at the speed of
+// theirs: it drifts by tenths within seconds.
+std::optional<double> at_speed_of_group(const SideSamples& samples, const Block& block,
+                                        std::optional<double> row_ns) {
+  const auto adjacent = samples.adjacent_ns.find(&block);
+  const auto graph = samples.graph_ms.find(block.place.group);
+  if (!row_ns || adjacent == samples.adjacent_ns.end() || graph == samples.graph_ms.end()) return row_ns;
+  return *row_ns / adjacent->second * graph->second / samples.ms_per_ns;
+}
+
 ScopeSide scope_side(const SideSamples& samples, const Scope& scope, int index,
                      std::optional<int64_t> knee_bytes) {
   ScopeSide side;
@@ -34,7 +44,7 @@ ScopeSide scope_side(const SideSamples& samples, const Scope& scope, int index,
     });
   }
   side.stamp_ms = medians_by_group(samples, "stamp", samples.ms_per_ns, [&](const Block& block, size_t pass) {
-    return net_units_ns(samples, block, pass, side.units);
+    return at_speed_of_group(samples, block, net_units_ns(samples, block, pass, side.units));
   });
   side.replays = replays_of(samples, scope.name, side.units, knee_bytes);
   return side;

@@ -50,6 +50,22 @@ Measured total_gap(const GroupFigures& a, const GroupFigures& b, std::optional<E
   return gap;
 }
 
+// Rows of both sides that cost something are compared like totals; the others by their differences.
+Measured row_gap(const GroupFigures& a, const GroupFigures& b) {
+  std::optional<Estimate> ratio;
+  const Measured gap = total_gap(a, b, ratio);
+  return gap.ms ? gap : measured_of(paired_difference(a, b));
+}
+
+// Drift between groups widens the first, few groups widen the second: each is an upper bound by itself.
+std::optional<double> noise_floor_ms(const GroupFigures& a, const GroupFigures& b) {
+  const std::optional<double> apart = launch_noise_floor(values_of(a), values_of(b));
+  const std::optional<double> paired =
+      paired_noise_floor(values_of(only_common(a, b)), values_of(only_common(b, a)));
+  if (apart && paired) return std::min(*apart, *paired);
+  return apart ? apart : paired;
+}
+
 std::string verdict_of(const WorkloadLedger& ledger) {
   if (is_real_gap(ledger.gap, ledger.noise_floor_ms)) return *ledger.gap.ms > 0 ? "slower" : "faster";
   const auto& ci = ledger.ratio_ci;
@@ -173,8 +189,8 @@ Row row_of(const ScopeFigures& figures, const WorkloadLedger& ledger) {
   const GroupFigures b = chosen_figures(figures.b, takes_stamps);
   row.a = measured_of(a);
   row.b = measured_of(b);
-  row.gap = measured_of(paired_difference(a, b));
-  row.noise_floor_ms = launch_noise_floor(values_of(a), values_of(b));
+  row.gap = row_gap(a, b);
+  row.noise_floor_ms = noise_floor_ms(a, b);
   row.is_real = is_real_gap(row.gap, row.noise_floor_ms);
   if (row.gap.ms && ledger.gap.ms && excludes_zero(ledger.gap))
     row.share_of_gap = *row.gap.ms / *ledger.gap.ms;
@@ -250,7 +266,7 @@ WorkloadLedger ledger_of(const PairSamples& pair) {
   ledger.graph_gap = total_gap(pair.a.graph_ms, pair.b.graph_ms, graph_ratio);
   if (ratio) ledger.ratio = ratio->centre;
   if (ratio && ratio->interval) ledger.ratio_ci = {ratio->interval->low, ratio->interval->high};
-  ledger.noise_floor_ms = launch_noise_floor(values_of(pair.a.wall_ms), values_of(pair.b.wall_ms));
+  ledger.noise_floor_ms = noise_floor_ms(pair.a.wall_ms, pair.b.wall_ms);
   ledger.verdict = verdict_of(ledger);
   for (const ScopeFigures& figures : pair.scopes) {
     ledger.rows.push_back(row_of(figures, ledger));

@@ -25,6 +25,17 @@ double squares_around_mean(std::span<const double> samples) {
   return samples.size() < 2 ? 0 : spread * spread * static_cast<double>(samples.size() - 1);
 }
 
+/// Empty unless there are as many of both and all are above 0.
+std::vector<double> log_ratios(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> logs;
+  if (a.size() != b.size()) return logs;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!(a[i] > 0) || !(b[i] > 0)) return {};
+    logs.push_back(std::log(a[i] / b[i]));
+  }
+  return logs;
+}
+
 }  // namespace
 
 std::optional<Estimate> mean_interval(std::span<const double> samples) {
@@ -36,13 +47,7 @@ std::optional<Estimate> mean_interval(std::span<const double> samples) {
 }
 
 std::optional<Estimate> paired_ratio_interval(std::span<const double> a, std::span<const double> b) {
-  if (a.size() != b.size()) return std::nullopt;
-  std::vector<double> log_ratios;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!(a[i] > 0) || !(b[i] > 0)) return std::nullopt;
-    log_ratios.push_back(std::log(a[i] / b[i]));
-  }
-  const std::optional<Estimate> logs = mean_interval(log_ratios);
+  const std::optional<Estimate> logs = mean_interval(log_ratios(a, b));
   if (!logs) return std::nullopt;
   Estimate ratio{std::exp(logs->centre), std::nullopt};
   if (logs->interval)
@@ -72,6 +77,14 @@ std::optional<double> launch_noise_floor(std::span<const double> a, std::span<co
   if (a.size() < 2 || b.size() < 2) return std::nullopt;
   const double pooled = std::sqrt((squares_around_mean(a) + squares_around_mean(b)) / degrees);
   return *student_t_quantile(kUpperTail, degrees) * pooled * std::sqrt(2.0);
+}
+
+std::optional<double> paired_noise_floor(std::span<const double> a, std::span<const double> b) {
+  const std::vector<double> logs = log_ratios(a, b);
+  const auto count = static_cast<int>(logs.size());
+  if (count < kFewestForInterval) return std::nullopt;
+  const double reach = *student_t_quantile(kUpperTail, count - 1) * *sample_stddev(logs);
+  return (*mean_of(a) + *mean_of(b)) * std::tanh(reach / 2);
 }
 
 }  // namespace opledger::core

@@ -39,4 +39,9 @@ std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples);
 /// over both engines' group figures. Empty below two groups on both sides.
 std::optional<double> launch_noise_floor(std::span<const double> a, std::span<const double> b);
 
+/// The same for launches measured in turns, which a drift of the machine slows alike: t(0.975) * standard
+/// deviation of the paired log-ratios, carried over to the mean of both. Empty below three pairs, or unless
+/// all are above 0.
+std::optional<double> paired_noise_floor(std::span<const double> a, std::span<const double> b);
+
 }  // namespace opledger::core

@@ -72,7 +72,7 @@ TEST(Report, TerminalStaysWithinAHundredColumns) {
 TEST(Report, WorkThatOneEngineDoesNotHaveIsNoneNotUnknown) {
   core::Ledger ledger = example();
   ledger.workloads[0].rows[2].nodes_b = 0;
-  EXPECT_NE(render(ledger, Format::kMarkdown, {}).find("| **norm** | 10.000 ± 0.124 | none |"),
+  EXPECT_NE(render(ledger, Format::kMarkdown, {}).find("| **norm** | 10.00 ± 0.12 | none |"),
             std::string::npos);
 }
 
