@@ -352,6 +352,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=140, help="per launch (hook: decode; aliases: in all)")
     parser.add_argument("--runs", type=int, default=5, help="ledgers of each pair (repeat)")
     parser.add_argument("--budget", default="180s", help="of each ledger (repeat)")
+    parser.add_argument("--prompt", type=int, default=512, help="prefill tokens (repeat)")
     parser.add_argument("--llama-bench", metavar="PROGRAM")
     options = parser.parse_args()
     random.seed(1)

@@ -8,7 +8,7 @@ import tempfile
 
 def repeat(options, opledger, model, show_table):
     """Ledgers made again and again: rows called real, and with which sign."""
-    pairs = [("llama", "ik", ["-p", "512", "-n", "16", "-d", "64"]),
+    pairs = [("llama", "ik", ["-p", str(options.prompt), "-n", "16", "-d", "64"]),
              ("llama@fa=0", "llama@fa=1", ["-n", "16", "-d", "1024"])]
     rows = []
     for a, b, workload in pairs:

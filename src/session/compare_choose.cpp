@@ -11,7 +11,6 @@
 namespace opledger::session {
 namespace {
 
-constexpr int kMaxGroups = 8;
 /// Half of what `clocks agree` allows between a copy and its original.
 constexpr double kBracketRatio = 0.025;
 /// Brackets explain rows; they may not eat the time that measures them.
@@ -121,7 +120,7 @@ void CompareSession::choose() {
   for (const size_t i : chosen) chosen_ns += found.list[i].round_ns;
   // Time to spare goes to more launch groups rather than to more rounds: intervals come from groups.
   const double more = left_ns() / std::max(1.0, 1.5 * (base_ns + chosen_ns));
-  plan_.groups = std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, kMaxGroups);
+  plan_.groups = std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, kMostGroups);
 }
 
 std::vector<ArmPlan> CompareSession::missing_brackets(const Side& side, size_t w) const {

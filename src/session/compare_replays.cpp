@@ -14,7 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxBisectTests = 64;
-constexpr int kMaxGroups = 8;
 
 bool is_replay(const ArmPlan& arm) {
   return arm.copies.has_value();

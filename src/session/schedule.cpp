@@ -122,6 +122,11 @@ SessionPlan plan_groups(const GroupCost& cost, double time_left_ns) {
   if (!plan.fits) {
     const double group_ns = std::max(cost.fixed_ns + cost.rounds_ns + cost.verify_ns / 3, 1.0);
     plan.groups = static_cast<int>(std::clamp(std::floor(time_left_ns / group_ns), 1.0, 2.0));
+  } else if (!plan.is_tight) {
+    // Intervals come from groups: t is 4.3 with three and 2.6 with six. The rest of the time is for replays.
+    constexpr double kGroupsTimeRatio = 0.7;
+    const double affordable = std::floor(kGroupsTimeRatio * time_left_ns / std::max(loose_ns / 3, 1.0));
+    plan.groups = static_cast<int>(std::clamp(affordable, 3.0, static_cast<double>(kMostGroups)));
   }
   return plan;
 }

@@ -60,6 +60,9 @@ struct GroupCost {
   double verify_ns = 0;  ///< one untimed pass of the base arms, all workloads, both sides
 };
 
+/// More launch groups would narrow an interval by less than the time they cost.
+inline constexpr int kMostGroups = 8;
+
 struct SessionPlan {
   int groups = 3;
   bool is_tight = false;  ///< no time to spare: tight rounds, each arm verified in one group only
@@ -67,8 +70,8 @@ struct SessionPlan {
   bool fits = true;       ///< that is within the time left
 };
 
-/// Three launch groups where they fit (intervals need three), loosened when there is twice the time, fewer
-/// when there is not enough.
+/// Three launch groups where they fit (intervals need three), fewer when there is not enough time, loose
+/// rounds and up to `kMostGroups` when there is more.
 SessionPlan plan_groups(const GroupCost& cost, double time_left_ns);
 
 /// Rows above this share of the pass get replays of their own. Analysis judges rows above 0.05 by their

@@ -50,6 +50,23 @@ TEST(Round, LeavesPriceAndEmptyToTheFirstOfAGroup) {
   }
 }
 
+TEST(Round, StampsComeAgainForEveryThreeReplays) {
+  const auto stamps_among = [](size_t replays) {
+    std::vector<ArmPlan> arms{arm("baseline"), arm("stamp")};
+    for (size_t i = 0; i < replays; ++i) {
+      arms.push_back(arm("replay"));
+      arms.back().copies = 1;
+    }
+    Random random(1);
+    const std::vector<ScheduleEntry> round = round_of(arms, RoundOptions{}, random);
+    return std::count_if(round.begin(), round.end(), [](const ScheduleEntry& e) { return e.arm == "stamp"; });
+  };
+  EXPECT_EQ(stamps_among(0), 1);
+  EXPECT_EQ(stamps_among(2), 1);
+  EXPECT_EQ(stamps_among(3), 2);
+  EXPECT_EQ(stamps_among(7), 3);
+}
+
 TEST(Round, OrderOfArmsIsRandom) {
   std::set<std::string> first;
   for (uint64_t seed = 0; seed < 50; ++seed) {
@@ -136,6 +153,13 @@ TEST(Plan, IsLooseWhereThereIsTime) {
   const SessionPlan plan = plan_groups({1e9, 2e9, 1e9}, 60e9);
   EXPECT_FALSE(plan.is_tight);
   EXPECT_DOUBLE_EQ(plan.minimum_ns, 3 * (1e9 + 3e9 + 1e9));
+}
+
+TEST(Plan, SpendsSevenTenthsOfSpareTimeOnMoreGroups) {
+  // A loose group takes 5 s: 0.7 * 45 / 5 = 6.3, 0.7 * 20 / 5 = 2.8, 0.7 * 600 / 5 = 84.
+  EXPECT_EQ(plan_groups({1e9, 2e9, 1e9}, 45e9).groups, 6);
+  EXPECT_EQ(plan_groups({1e9, 2e9, 1e9}, 20e9).groups, 3);
+  EXPECT_EQ(plan_groups({1e9, 2e9, 1e9}, 600e9).groups, 8);
 }
 
 TEST(Plan, HasFewerGroupsRatherThanNoResult) {

@@ -64,6 +64,16 @@ TEST(Rows, AreSortedByGapAndTheirLinesAddUpToIt) {
   expect_measured(ledger.unexplained_gap, 3.0, 2.9624903431237457, 3.0375096568762543);
 }
 
+TEST(Rows, AreToldAtTheSpeedOfTheirGroupsBaselines) {
+  PlantedSession session = two_engines();
+  session.a.drift_ppm = 200000;  // the second round runs 20% slower, and nothing is stamped in it
+  session.stamp_rounds = 1;
+  const WorkloadLedger ledger = analysed(session);
+  // Dense is 1200 of the 1364 ms that a pass takes at any speed.
+  EXPECT_NEAR(*row_named(ledger, "dense_proj").a.ms / *ledger.a.graph.ms, 1200.0 / 1364.0, 1e-6);
+  EXPECT_GT(*ledger.a.graph.ms, 1364.0 * 1.05);
+}
+
 TEST(Rows, BarrierCostIsWhatEmptyNodesAdd) {
   // 4 units of 300 ns each.
   const WorkloadLedger ledger = analysed(two_engines());
@@ -76,8 +86,8 @@ TEST(Rows, AreRealOnlyAboveTheFloorOfTheirOwnLaunches) {
   EXPECT_TRUE(row_named(told, "dense_proj").is_real);
   EXPECT_NEAR(*row_named(told, "dense_proj").noise_floor_ms, 5.251371048277363, 1e-6);
   EXPECT_NEAR(*row_named(told, "dense_proj").share_of_gap, 990.0 / 1036.0, 1e-9);
-  // All launches drift by 5%, and the two of a pair differ by 0.5%: the interval (half of it 14.8 ms) excludes 0, but
-  // two launches of one engine taken in turns may differ by 25.7 ms.
+  // All launches drift by 5%, and the two of a pair differ by 0.5%: the interval (half of it 14.8 ms)
+  // excludes 0, but two launches of one engine taken in turns may differ by 25.7 ms.
   session.b = session.a;
   session.b.name = "ik";
   session.b.unit_ns = {780000000, 150000000, 400000000, 10000000};

@@ -58,6 +58,7 @@ struct PlantedSession {
   PlantedSide a, b;
   std::vector<PlantedReplay> replays;
   int rounds = 2;
+  int stamp_rounds = 100;  ///< stamps are left out of later rounds
   int groups = 3;
   int64_t barrier_ns = 300;
   double top1 = 0.96;
@@ -230,6 +231,7 @@ class SessionText {
       add_baseline();
       if (round_ == 1 && s_.has_price) add_price();
       for (const std::string& arm : order) {
+        if (arm == "stamp" && round_ > s_.stamp_rounds) continue;
         add_arm(arm);
         add_baseline();
       }
