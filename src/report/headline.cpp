@@ -20,11 +20,11 @@ using core::WorkloadLedger;
 constexpr double kOneRowIsEnough = 0.6;
 constexpr double kWorthNaming = 0.1;
 
-// Rows that pull the way the total does, the largest first.
+// Real rows that pull the way the total does and are worth naming, the largest first.
 std::vector<const Row*> rows_that_carry(const WorkloadLedger& w) {
   std::vector<const Row*> rows;
   for (const Row& row : w.rows) {
-    if (row.is_real && row.share_of_gap && *row.share_of_gap > 0) rows.push_back(&row);
+    if (row.is_real && row.share_of_gap && *row.share_of_gap > kWorthNaming) rows.push_back(&row);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row* x, const Row* y) { return *x->share_of_gap > *y->share_of_gap; });
@@ -35,9 +35,9 @@ std::string where_it_lives(const WorkloadLedger& w) {
   const std::vector<const Row*> rows = rows_that_carry(w);
   const double outside = w.wall_minus_graph_gap.ms && w.gap.ms ? *w.wall_minus_graph_gap.ms / *w.gap.ms : 0;
   if (outside > 0.5) return fmt::format("{:.0f}% of the gap lies outside the graph", 100 * outside);
-  if (rows.empty()) return "no row by itself exceeds the noise";
+  if (rows.empty()) return "no row that holds a tenth of it exceeds the noise";
   std::string text = fmt::format("{} holds {:.0f}% of the gap", rows[0]->scope, 100 * *rows[0]->share_of_gap);
-  if (*rows[0]->share_of_gap < kOneRowIsEnough && rows.size() > 1 && *rows[1]->share_of_gap > kWorthNaming)
+  if (*rows[0]->share_of_gap < kOneRowIsEnough && rows.size() > 1)
     text += fmt::format(", {} {:.0f}%", rows[1]->scope, 100 * *rows[1]->share_of_gap);
   return text;
 }

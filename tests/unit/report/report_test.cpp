@@ -137,6 +137,17 @@ TEST(Headline, SaysWhereTheGapLives) {
             "llama is 4.14x slower than ik at pp512 (+1036 ms): dense_proj holds 96% of the gap.");
 }
 
+TEST(Headline, NamesNoRowThatHoldsNextToNothing) {
+  core::Ledger ledger = ledger_of(two_engines());
+  for (core::Row& row : ledger.workloads[0].rows) row.is_real = row.scope == "norm";  // 2 of 1036 ms
+  EXPECT_EQ(headline(ledger),
+            "llama is 4.14x slower than ik at pp512 (+1036 ms): no row that holds a tenth of it exceeds the "
+            "noise.");
+  // A row that pulls the other way is no answer either.
+  for (core::Row& row : ledger.workloads[0].rows) row.share_of_gap = -0.5;
+  EXPECT_NE(headline(ledger).find("no row that holds a tenth"), std::string::npos);
+}
+
 TEST(Headline, ClaimsNothingWithoutIntervals) {
   // Means of two groups: 1366 * 1.0025 - 330 * 1.003 = 1038.4.
   testing::PlantedSession session = two_engines();
