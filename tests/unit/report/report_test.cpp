@@ -97,7 +97,7 @@ TEST(Report, EveryFailedCheckIsInEveryFormat) {
 
 TEST(Report, JsonIsValidAgainstItsSchema) {
   if (std::system("python3 -c 'import jsonschema' 2>/dev/null") != 0)
-    GTEST_SKIP() << "python3-jsonschema is not installed";
+    FAIL() << "python3-jsonschema is not installed: run tools/install_packages tests";
   testing::PlantedSession poor = two_engines();
   poor.groups = 1;
   poor.has_price = false;
@@ -116,7 +116,7 @@ TEST(Report, JsonIsValidAgainstItsSchema) {
 
 TEST(Report, RecordsAreValidAgainstTheirSchema) {
   if (std::system("python3 -c 'import jsonschema' 2>/dev/null") != 0)
-    GTEST_SKIP() << "python3-jsonschema is not installed";
+    FAIL() << "python3-jsonschema is not installed: run tools/install_packages tests";
   testing::PlantedSession session = two_engines();
   session.replays = {{"norm", {3}, "sibling", 4}};
   const std::string path = ::testing::TempDir() + "opledger_record_" + std::to_string(::getpid()) + ".jsonl";
