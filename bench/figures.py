@@ -12,6 +12,7 @@ import random
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 os.environ.setdefault("OPLEDGER_BINARY", str(ROOT / "build/release/bin/opledger"))
@@ -35,6 +36,11 @@ def interval(values):
 def show(values, digits=4):
     mean, half = interval(values)
     return f"{mean:.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")
+
+
+def progress(text):
+    """A campaign that is stopped early leaves its groups' figures in the log."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
 def table(head, rows):
@@ -75,14 +81,16 @@ class Campaign:
 
     def run(self, make_arms, **engine_options):
         """Yields one Group per launch. `make_arms(units)` gives the arms; baseline and price are added."""
-        for _ in range(self.groups):
+        for number in range(self.groups):
             with Engine(self.name, **engine_options) as engine:
                 engine.load(self.model, context=self.context)
                 graph = engine.call("graph", workload=self.workload, probe=True)
                 units = list_units(graph)
                 arms = [{"id": "baseline", "kind": "baseline"}, {"id": "price", "kind": "price"}] + make_arms(units)
                 engine.call("prepare", workload=self.workload["id"], arms=arms)
-                yield Group(units, self.tokens, self.measure(engine, [arm["id"] for arm in arms[2:]]))
+                group = Group(units, self.tokens, self.measure(engine, [arm["id"] for arm in arms[2:]]))
+            progress(f"{self.name} {self.workload['id']} launch {number + 1} of {self.groups}: {group}")
+            yield group
 
     def measure(self, engine, arms):
         schedule = [("baseline", 2, False), ("price", 3, False), ("baseline", self.passes, False)]
@@ -148,6 +156,12 @@ class Group:
 
     def increment(self, arm):
         return statistics.median(self.increments[arm])
+
+    def __str__(self):
+        parts = [f"baseline {self.baseline:.3f} ms"]
+        for arm in self.increments:
+            parts.append(f"closes {self.closure():.4f}" if arm == "stamp" else f"{arm} +{self.increment(arm):.3f}")
+        return ", ".join(parts)
 
     def rows(self, arm, key="unit_ns"):
         """Median over passes of each category's time, price taken off."""
@@ -271,6 +285,7 @@ def hook(options):
                 for first, second in zip(blocks[::2], blocks[1::2]):
                     both = {b["arm"]: b["passes"][0]["wall_ns"] for b in (first, second)}
                     ratios.append(math.log(both["baseline"] / both["unhooked"]))
+                progress(f"{name} {workload['id']}: {len(ratios)} pairs, {math.exp(statistics.median(ratios)):.4f}")
             ordered = sorted(ratios)
             n = len(ordered)
             spread = 1.96 * math.sqrt(n) / 2  # distribution-free interval of the median: order statistics
@@ -313,6 +328,7 @@ def aliases(options):
                                       fault=fault))
             cost[fault] = group.increment("dense")
         ratios.append(cost["no_alias"] / cost[""])
+        progress(f"pair {len(ratios)} of {options.pairs}: {ratios[-1]:.4f}")
     print("### ik dense_proj at pp512: copies without inputs of their own / with\n")
     table(["pairs", "ratio", "below 1"], [[len(ratios), show(ratios), sum(r < 1 for r in ratios)]])
 

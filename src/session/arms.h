@@ -57,7 +57,8 @@ bool ask_for_shadows(const core::WorkloadGraph& graph, const nlohmann::json& pre
 struct ScopeShare {
   std::string scope;
   std::vector<core::UnitName> units;
-  double share_ratio = 0;  ///< of the baseline pass
+  double share_ratio = 0;     ///< of the baseline pass
+  bool reads_weights = true;  ///< any of its units does
 };
 
 /// What stamps say each scope costs: median over passes of the sum of its units' times less the price, over
@@ -68,7 +69,9 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
                                      const std::vector<nlohmann::json>& stamp_blocks,
                                      const std::vector<nlohmann::json>& price_blocks);
 
-/// `replay` and `stamped_replay` of one scope.
+/// `replay` and `stamped_replay` of one scope. One copy of each unit where the scope reads no weights,
+/// however small it is: only weights have siblings, so a second copy would find in the cache what the first
+/// one read.
 std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std::string>& engine_arms,
                                  int layers, int interval);
 

@@ -115,6 +115,22 @@ TEST(ScopeShares, AreSumsOverThePassLessThePrice) {
   EXPECT_DOUBLE_EQ(shares[1].share_ratio, 100.0 / 400.0);
 }
 
+TEST(ScopeShares, SayWhichScopesReadWeights) {
+  const std::vector<json> stamps{stamp_block({{110, 60, 210, 60}}, {440})};
+  const std::vector<json> prices{stamp_block({{10, 10, 10, 10}}, {480})};
+  const std::vector<ScopeShare> shares = scope_shares(hand_graph(), {0, 1, 1, 0}, {"x", "y"}, stamps, prices);
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_TRUE(shares[0].reads_weights);
+  EXPECT_FALSE(shares[1].reads_weights);
+}
+
+TEST(ReplayArms, CopyOnlyOnceWhatHasNoWeightsToTakeFromASibling) {
+  ScopeShare attention{"attention", {{0, 1}}, 0.06, /*reads_weights=*/false};
+  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1).front().copies, 1);
+  attention.reads_weights = true;
+  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1).front().copies, 2);
+}
+
 TEST(SmallRows, ShareOneStampedReplayWithOneCopyOfEachUnit) {
   const std::vector<ScopeShare> rows{{"norm", {{0, 1}}, 0.02}, {"rope", {{0, 2}}, 0.01}};
   const std::optional<ArmPlan> arm = small_rows_arm(rows, {"replay", "stamped_replay"}, 30, 1);
