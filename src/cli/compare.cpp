@@ -23,7 +23,7 @@
 namespace opledger::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kCompareUsage =
     "ENGINE is NAME, NAME@flag=value,flag=\"a, b\" or exec:/path/to/program.\n"
     "  -m FILE              model of both engines; NAME@m=FILE for one\n"
     "  -p N[,N]             prefill of N tokens                  (default 512)\n"
@@ -134,7 +134,7 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
 void add_compare(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("compare", "measure two engines and print where the gap between them lies");
-  command->footer(kUsage);
+  command->footer(kCompareUsage);
   command->prefix_command();
   command->callback(
       [command, &action] { action = [words = command->remaining()] { return run_compare(words); }; });

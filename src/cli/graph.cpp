@@ -19,7 +19,7 @@
 namespace opledger::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kGraphUsage =
     "ENGINE is NAME, NAME@flag=value,... or exec:/path/to/program.\n"
     "  -m FILE            model\n"
     "  -p N[,N]           prefill of N tokens            (default 512)\n"
@@ -146,7 +146,7 @@ Result<int> run_graph(const std::vector<std::string>& arguments) {
 
 void add_graph(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("graph", "show what an engine really executes for a workload");
-  command->footer(kUsage);
+  command->footer(kGraphUsage);
   command->prefix_command();
   command->callback(
       [command, &action] { action = [words = command->remaining()] { return run_graph(words); }; });

@@ -15,7 +15,7 @@
 namespace opledger::cli {
 namespace {
 
-constexpr int kUsage = 2;
+constexpr int kUsageError = 2;
 
 int exit_code(Error::Kind kind) {
   switch (kind) {
@@ -51,7 +51,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
   const std::string words = command_words(app);
   print_error(fmt::format("{} (see `{} --help`)", error.what(), words));
-  return kUsage;
+  return kUsageError;
 }
 
 bool is_command(const CLI::App& app, std::string_view word) {
@@ -77,7 +77,7 @@ int run(int argc, char** argv) {
   add_commands(app, action);
   if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
     print_error(fmt::format("{}: no such command (see `opledger --help`)", argv[1]));
-    return kUsage;
+    return kUsageError;
   }
   try {
     app.parse(argc, argv);

@@ -9,7 +9,7 @@
 namespace opledger::gguf {
 namespace {
 
-constexpr size_t kMaxTextBytes = 1024;
+constexpr size_t kMaxFactBytes = 1024;
 
 Fact fact_of(const Scalar& value) {
   return std::visit(
@@ -18,7 +18,7 @@ Fact fact_of(const Scalar& value) {
         if constexpr (std::is_same_v<T, bool>) {
           return std::string(v ? "true" : "false");
         } else if constexpr (std::is_same_v<T, std::string>) {
-          return detail::well_formed(v, kMaxTextBytes);
+          return detail::well_formed(v, kMaxFactBytes);
         } else if constexpr (std::is_same_v<T, double>) {
           if (std::isfinite(v)) return v;
           if (std::isnan(v)) return std::string("nan");
@@ -36,7 +36,7 @@ ModelFacts model_facts(const GgufFile& file) {
   ModelFacts facts;
   facts.path = file.path.string();
   facts.bytes = file.file_bytes;
-  facts.architecture = detail::well_formed(file.text("general.architecture").value_or(""), kMaxTextBytes);
+  facts.architecture = detail::well_formed(file.text("general.architecture").value_or(""), kMaxFactBytes);
   for (const auto& [key, value] : file.metadata) facts.metadata.emplace(key, fact_of(value));
   facts.tensors = file.tensors;
   return facts;

@@ -13,7 +13,7 @@
 namespace opledger::gguf::detail {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 18;
+constexpr size_t kReadBufferBytes = size_t{1} << 18;
 
 Error cannot_open(const std::filesystem::path& path, int error) {
   if (error == ENOENT || error == ENOTDIR) {
@@ -39,7 +39,7 @@ Result<FileCursor> FileCursor::open(const std::filesystem::path& path) {
     return Error::bad_input(fmt::format("{} is not a regular file; name a .gguf file", path.string()));
   }
   cursor.size_ = static_cast<uint64_t>(facts.st_size);
-  cursor.buffer_.resize(kBufferBytes);
+  cursor.buffer_.resize(kReadBufferBytes);
   return cursor;
 }
 

@@ -15,7 +15,7 @@
 namespace opledger::gguf::detail {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t kWriteBufferBytes = size_t{1} << 20;
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -66,7 +66,7 @@ Status check_destination(const std::filesystem::path& path) {
 
 OutputFile::OutputFile(int descriptor, std::filesystem::path partial, std::filesystem::path path)
     : descriptor_(descriptor), partial_(std::move(partial)), path_(std::move(path)) {
-  buffer_.reserve(kBufferBytes);
+  buffer_.reserve(kWriteBufferBytes);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
@@ -124,10 +124,10 @@ Status OutputFile::flush() {
 Status OutputFile::append(std::span<const std::byte> bytes) {
   size_ += bytes.size();
   while (!bytes.empty()) {
-    const size_t take = std::min(bytes.size(), kBufferBytes - buffer_.size());
+    const size_t take = std::min(bytes.size(), kWriteBufferBytes - buffer_.size());
     buffer_.insert(buffer_.end(), bytes.begin(), bytes.begin() + static_cast<long>(take));
     bytes = bytes.subspan(take);
-    if (buffer_.size() == kBufferBytes) {
+    if (buffer_.size() == kWriteBufferBytes) {
       if (Status s = flush(); !s) return s;
     }
   }

@@ -45,7 +45,7 @@ Error build_failed(const BuildFolder& build, std::string_view step, int status) 
 }
 
 Status run_step(const BuildFolder& build, std::string_view step, std::vector<std::string> argv,
-                const Progress& say) {
+                const Say& say) {
   BuildCommand command{std::move(argv), build.log, {}, {}};
   if (say) {
     command.on_line = [&say](const std::string& line) {
@@ -73,7 +73,7 @@ Status drop_unless_same(const fs::path& folder, const std::string& options) {
   return {};
 }
 
-Status build_target(const BuildFolder& build, const Progress& say) {
+Status build_target(const BuildFolder& build, const Say& say) {
   std::string joined = build.source.string();
   for (const std::string& option : build.options) joined += '\n' + option;
   if (Status kept = drop_unless_same(build.folder, joined); !kept) return kept;
@@ -117,7 +117,7 @@ Result<fs::path> find_adapter(const fs::path& folder) {
 }
 
 Result<fs::path> build_adapter(const EngineSource& source, const EngineLibraries& libraries,
-                               const fs::path& adapters, const fs::path& folder, const Progress& say) {
+                               const fs::path& adapters, const fs::path& folder, const Say& say) {
   std::string list;
   for (const fs::path& library : libraries.libraries) list += (list.empty() ? "" : ";") + library.string();
   const BuildFolder build{
@@ -137,7 +137,7 @@ Result<fs::path> build_adapter(const EngineSource& source, const EngineLibraries
   return find_adapter(build.folder);
 }
 
-Result<fs::path> library_folder_of(const EngineSource& source, const fs::path& folder, const Progress& say) {
+Result<fs::path> library_folder_of(const EngineSource& source, const fs::path& folder, const Say& say) {
   if (source.libraries) return *source.libraries;
   BuildFolder build{source.tree, folder / "build", folder / "build.log", "llama", {}};
   build.options.assign(std::begin(kLeanOptions), std::end(kLeanOptions));
@@ -168,7 +168,7 @@ Status check_answers(const EngineEntry& entry, const fs::path& log_folder) {
 }  // namespace
 
 Result<EngineEntry> build_engine(const Registry& registry, const EngineSource& source,
-                                 const fs::path& adapters, const Progress& say) {
+                                 const fs::path& adapters, const Say& say) {
   if (Status is_tree = check_tree(source.tree); !is_tree) return is_tree.error();
   const fs::path folder = registry.folder_of(source.name);
   std::error_code failed;

@@ -22,12 +22,12 @@ struct EngineSource {
 };
 
 /// Where the program tells what it does now; one line each, without an end of line.
-using Progress = std::function<void(const std::string&)>;
+using Say = std::function<void(const std::string&)>;
 
 /// Builds and checks; registers nothing. `adapters` is the folder that holds ggml/CMakeLists.txt. A failed
 /// build is a bad input: the first error of the log, and where the log is.
 Result<EngineEntry> build_engine(const Registry& registry, const EngineSource& source,
-                                 const std::filesystem::path& adapters, const Progress& say);
+                                 const std::filesystem::path& adapters, const Say& say);
 
 /// Registers a built engine and starts it once: it must answer `initialize`, and name the family that its
 /// tree is of. An engine that does not is not left registered.
