@@ -13,7 +13,7 @@
 namespace opledger::gguf {
 namespace {
 
-constexpr uint32_t kF32 = 0, kF16 = 1, kQ4Zero = 2, kQ8Zero = 8, kQ4K = 12, kQ6K = 14;
+constexpr uint32_t kTypeF32 = 0, kTypeF16 = 1, kTypeQ4Zero = 2, kTypeQ8Zero = 8, kTypeQ4K = 12, kTypeQ6K = 14;
 constexpr size_t kSmallBlock = 32;
 constexpr size_t kSuperBlock = 256;
 
@@ -149,15 +149,15 @@ using BlockFunction = void (*)(Floats, Bytes);
 
 BlockFunction block_function(uint32_t id) {
   switch (id) {
-    case kF16:
+    case kTypeF16:
       return quantize_f16;
-    case kQ4Zero:
+    case kTypeQ4Zero:
       return quantize_q4_0;
-    case kQ8Zero:
+    case kTypeQ8Zero:
       return quantize_q8_0;
-    case kQ4K:
+    case kTypeQ4K:
       return quantize_q4_k;
-    case kQ6K:
+    case kTypeQ6K:
       return quantize_q6_k;
     default:
       return nullptr;
@@ -193,14 +193,14 @@ float float_from_half(uint16_t half) {
 }
 
 bool can_quantize(const TensorType& type) {
-  return type.id == kF32 || block_function(type.id) != nullptr;
+  return type.id == kTypeF32 || block_function(type.id) != nullptr;
 }
 
 void quantize_row(const TensorType& type, std::span<const float> row, std::span<std::byte> out) {
   OPLEDGER_CHECK(can_quantize(type));
   OPLEDGER_CHECK(row.size() % type.block_weights == 0);
   OPLEDGER_CHECK(out.size() == row.size() / type.block_weights * type.block_bytes);
-  if (type.id == kF32) {
+  if (type.id == kTypeF32) {
     std::memcpy(out.data(), row.data(), out.size());
     return;
   }

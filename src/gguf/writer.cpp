@@ -19,7 +19,8 @@ static_assert(std::endian::native == std::endian::little, "GGUF values are writt
 constexpr uint64_t kAlignment = 32;
 constexpr uint32_t kVersion = 3;
 // Value types of the specification.
-constexpr uint32_t kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kText = 8, kArray = 9, kU64 = 10;
+constexpr uint32_t kValueU32 = 4, kValueI32 = 5, kValueF32 = 6, kValueBool = 7, kValueText = 8,
+                   kValueArray = 9, kValueU64 = 10;
 
 uint64_t padded(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -40,14 +41,14 @@ void put_text(std::vector<std::byte>& out, std::string_view text) {
 
 struct ValueWriter {
   std::vector<std::byte>& out;
-  void operator()(uint32_t v) const { put(out, kU32), put(out, v); }
-  void operator()(int32_t v) const { put(out, kI32), put(out, v); }
-  void operator()(uint64_t v) const { put(out, kU64), put(out, v); }
-  void operator()(float v) const { put(out, kF32), put(out, v); }
-  void operator()(bool v) const { put(out, kBool), put<uint8_t>(out, v ? 1 : 0); }
-  void operator()(const std::string& v) const { put(out, kText), put_text(out, v); }
+  void operator()(uint32_t v) const { put(out, kValueU32), put(out, v); }
+  void operator()(int32_t v) const { put(out, kValueI32), put(out, v); }
+  void operator()(uint64_t v) const { put(out, kValueU64), put(out, v); }
+  void operator()(float v) const { put(out, kValueF32), put(out, v); }
+  void operator()(bool v) const { put(out, kValueBool), put<uint8_t>(out, v ? 1 : 0); }
+  void operator()(const std::string& v) const { put(out, kValueText), put_text(out, v); }
   void operator()(const std::vector<int32_t>& v) const {
-    put(out, kArray), put(out, kI32), put<uint64_t>(out, v.size());
+    put(out, kValueArray), put(out, kValueI32), put<uint64_t>(out, v.size());
     for (const int32_t x : v) put(out, x);
   }
 };
