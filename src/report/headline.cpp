@@ -33,7 +33,9 @@ std::vector<const Row*> rows_that_carry(const WorkloadLedger& w) {
 
 std::string where_it_lives(const WorkloadLedger& w) {
   const std::vector<const Row*> rows = rows_that_carry(w);
-  const double outside = w.wall_minus_graph_gap.ms && w.gap.ms ? *w.wall_minus_graph_gap.ms / *w.gap.ms : 0;
+  const core::Measured& rest = w.wall_minus_graph_gap;
+  const bool is_told = rest.ms && rest.ci_ms && ((*rest.ci_ms)[0] > 0 || (*rest.ci_ms)[1] < 0);
+  const double outside = is_told && w.gap.ms ? *rest.ms / *w.gap.ms : 0;
   if (outside > 0.5) return fmt::format("{:.0f}% of the gap lies outside the graph", 100 * outside);
   if (rows.empty()) return "no row that holds a tenth of it exceeds the noise";
   std::string text = fmt::format("{} holds {:.0f}% of the gap", rows[0]->scope, 100 * *rows[0]->share_of_gap);
@@ -55,29 +57,36 @@ std::string why_not_told(const WorkloadLedger& w) {
                      interval_text(w.gap.ci_ms));
 }
 
-std::string failed_checks(const WorkloadLedger& w) {
-  std::set<std::string> names;
+// What the reader must know beside the figure: checks that failed, and those without which nothing is proved.
+std::string checks_not_held(const WorkloadLedger& w) {
+  std::set<std::string> failed;
+  std::set<std::string> not_run;
   for (const Check& check : w.checks) {
-    if (check.status == CheckStatus::kFailed) names.insert(check.name);
+    if (check.status == CheckStatus::kFailed) failed.insert(check.name);
+    if (check.status == CheckStatus::kNotRun && core::must_run(check)) not_run.insert(check.name);
   }
-  return names.empty() ? "" : fmt::format(" Failed checks: {}.", fmt::join(names, ", "));
+  for (const std::string& name : failed) not_run.erase(name);
+  std::string text;
+  if (!failed.empty()) text += fmt::format(" Failed checks: {}.", fmt::join(failed, ", "));
+  if (!not_run.empty()) text += fmt::format(" Not run: {}.", fmt::join(not_run, ", "));
+  return text;
 }
 
 }  // namespace
 
 std::string headline(const WorkloadLedger& w) {
-  const std::string failed = failed_checks(w);
+  const std::string doubts = checks_not_held(w);
   if (w.verdict == "same" && w.ratio_ci)
     return fmt::format("{} and {} are equally fast at {} (time ratio {:.3f} [{:.3f}, {:.3f}]).{}", w.a.engine,
-                       w.b.engine, w.name, *w.ratio, (*w.ratio_ci)[0], (*w.ratio_ci)[1], failed);
+                       w.b.engine, w.name, *w.ratio, (*w.ratio_ci)[0], (*w.ratio_ci)[1], doubts);
   const bool is_told = (w.verdict == "slower" || w.verdict == "faster") && w.ratio && w.gap.ms;
   if (!is_told)
     return fmt::format("Nothing can be told about {} at {}: {}.{}", w.a.engine, w.name, why_not_told(w),
-                       failed);
+                       doubts);
   const double factor = std::max(*w.ratio, 1 / *w.ratio);
   return fmt::format("{} is {:.{}f}x {} than {} at {} ({} ms{}): {}.{}", w.a.engine, factor,
                      factor < 1.1 ? 3 : 2, w.verdict, w.b.engine, w.name, signed_ms_text(*w.gap.ms),
-                     w.is_per_token ? " a token" : "", where_it_lives(w), failed);
+                     w.is_per_token ? " a token" : "", where_it_lives(w), doubts);
 }
 
 std::string headline(const core::Ledger& ledger) {

@@ -31,13 +31,21 @@ std::string signed_ms_text(double ms) {
   return fmt::format("{:+.{}f}", ms, decimals_for(ms));
 }
 
+std::string difference_text(const core::Measured& difference) {
+  if (!difference.ms) return kUnknown;
+  if (!difference.ci_ms) return ms_text(*difference.ms);
+  const auto [low, high] = *difference.ci_ms;
+  return fmt::format("{} ± {}", ms_text(*difference.ms),
+                     with_decimals((high - low) / 2, decimals_for(*difference.ms)));
+}
+
 std::string cost_text(const core::Measured& cost) {
   if (!cost.ms) return kUnknown;
   if (!cost.ci_ms) return ms_text(*cost.ms);
   const auto [low, high] = *cost.ci_ms;
-  // One whose interval reaches 0 costs less than its upper end.
-  if (low <= 0) return "< " + ms_text(std::max(high, 0.001));
-  return fmt::format("{} ± {}", ms_text(*cost.ms), with_decimals((high - low) / 2, decimals_for(*cost.ms)));
+  // One whose interval reaches 0 costs less than its upper end. One that lies below it is wrong, and shown.
+  if (low <= 0 && high >= 0) return "< " + ms_text(std::max(high, 0.001));
+  return difference_text(cost);
 }
 
 std::string gap_text(const core::Measured& gap, std::optional<double> floor_ms) {

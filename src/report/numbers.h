@@ -15,7 +15,10 @@ namespace opledger::report {
 std::string ms_text(double ms);
 /// The same, with its sign.
 std::string signed_ms_text(double ms);
-/// "309.1 ± 1.9", "309.1" without an interval, "< 1.2" where the interval reaches 0, "-" where unknown.
+/// "-2.5 ± 1.9", "-2.5" without an interval, "-" where unknown.
+std::string difference_text(const core::Measured& difference);
+/// The same of something that cannot be negative: "309.1 ± 1.9", "309.1" without an interval, "< 1.2" where
+/// the interval reaches 0, "-" where unknown.
 std::string cost_text(const core::Measured& cost);
 /// "+990.0"; "< 16.9" below the noise floor; "-" where unknown.
 std::string gap_text(const core::Measured& gap, std::optional<double> floor_ms);

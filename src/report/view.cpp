@@ -41,11 +41,6 @@ LineView total_line(const char* name, const Measured& a, const Measured& b, cons
   return line;
 }
 
-// Differences may be negative, so no "<" for them.
-std::string difference_text(const Measured& measured) {
-  return measured.ms ? ms_text(*measured.ms) : "-";
-}
-
 LineView side_line(const char* name, const Measured& a, const Measured& b, const Measured& gap) {
   LineView line{name,
                 difference_text(a),
@@ -156,7 +151,7 @@ WorkloadView workload_view(const WorkloadLedger& w) {
   view.lines = {side_line("wall - graph", w.wall_minus_graph_a, w.wall_minus_graph_b, w.wall_minus_graph_gap),
                 side_line("unexplained", w.unexplained_a, w.unexplained_b, w.unexplained_gap)};
   if (w.barrier_a.ms || w.barrier_b.ms) {
-    LineView barriers = side_line("of it barriers", w.barrier_a, w.barrier_b, {});
+    LineView barriers = side_line("of it barriers", w.barrier_a, w.barrier_b, w.barrier_gap);
     barriers.notes = {"what one more empty node per unit costs; already inside the rows"};
     view.lines.push_back(barriers);
   }

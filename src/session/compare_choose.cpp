@@ -90,8 +90,10 @@ void CompareSession::take(const Candidates& found, const std::vector<size_t>& ch
     const ReplayCandidate& candidate = found.list[i];
     if (!std::binary_search(chosen.begin(), chosen.end(), i)) {
       const bool is_shared = candidate.scope == core::kSmallRows;
-      not_run_.push_back(fmt::format("replay of {} in {}", is_shared ? "the small rows" : candidate.scope,
-                                     workloads_[candidate.workload].facts.id));
+      const std::string& workload = workloads_[candidate.workload].facts.id;
+      not_run_.push_back(
+          {fmt::format("replay of {} in {}", is_shared ? "the small rows" : candidate.scope, workload),
+           workload});
       continue;
     }
     for (size_t s = 0; s < sides_.size(); ++s) {

@@ -98,10 +98,10 @@ Status CompareSession::plan() {
     needed_bytes += side.memory_bytes.value_or(static_cast<int64_t>(side.model.file_bytes) * 3 / 2);
   }
   is_resident_ = !available || needed_bytes <= *available;
-  progress_.say(fmt::format("plan: {} launch group{} of both engines{}, at least {} of the {} left",
-                            plan_.groups, plan_.groups == 1 ? "" : "s",
-                            is_resident_ ? "" : ", one in memory at a time",
-                            duration_text(plan_.minimum_ns * 1e-9), duration_text(left_ns() * 1e-9)));
+  progress_.say(
+      fmt::format("plan: {} launch group{} of both engines{}, at least {} of the {} left", plan_.groups,
+                  plan_.groups == 1 ? "" : "s", is_resident_ ? "" : ", one in memory at a time",
+                  duration_text(plan_.minimum_ns * 1e-9), duration_text(std::max(left_ns(), 0.0) * 1e-9)));
   if (!is_resident_) {
     if (Status status =
             note("note", nullptr, "both engines do not fit in memory together: processes alternate");

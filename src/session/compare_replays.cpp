@@ -59,11 +59,13 @@ EngineContext CompareSession::context() const {
   return context;
 }
 
-Status CompareSession::note(const char* kind, const Side* side, const std::string& text) {
+Status CompareSession::note(const char* kind, const Side* side, const std::string& text,
+                            const std::string& workload) {
   core::Event event;
   event.kind = kind;
   if (side != nullptr) event.side = side->side;
   event.text = text;
+  event.workload = workload;
   progress_.say(text);
   return log_.append(core::record_line(event));
 }
@@ -84,18 +86,16 @@ Result<std::string> CompareSession::run() {
     const double overtime_ns = group <= 3 ? 0.15e9 * options_.budget_s : 0;
     if (group > 1 && left_ns() + overtime_ns < 0.5 * longest_ns) {
       // Groups beyond the third were only ever a way to use spare time.
-      if (group <= 3) not_run_.push_back(fmt::format("launch groups {} to {}", group, plan_.groups));
+      if (group <= 3) not_run_.push_back({fmt::format("launch groups {} to {}", group, plan_.groups), ""});
       break;
     }
     if (Status status = run_group(group); !status) return status.error();
     longest_ns = std::max(longest_ns, static_cast<double>(clock_.now_ns() - begun_ns));
     add_brackets();
   }
-  for (const std::string& what : not_run_) {
-    if (Status status = note("budget", nullptr, fmt::format("not run within the budget: {}", what));
-        !status) {
-      return status.error();
-    }
+  for (const NotRun& one : not_run_) {
+    const std::string text = fmt::format("not run within the budget: {}", one.what);
+    if (Status status = note("budget", nullptr, text, one.workload); !status) return status.error();
   }
   const bool is_whole = not_run_.empty() && plan_.fits && !is_overdue();
   return std::string(is_whole ? "complete" : "budget");

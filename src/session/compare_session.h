@@ -82,6 +82,11 @@ class CompareSession {
   // Replays: chosen once, after the first group's pilot. Shadow weights join them where copies cost something
   // else than their originals.
   struct Candidates;
+  /// What the budget did not allow.
+  struct NotRun {
+    std::string what;
+    std::string workload;  ///< empty: of all
+  };
   void choose();
   void add_candidates(size_t w, Candidates& found) const;
   void add_candidate(size_t w, const std::string& scope, double share_ratio,
@@ -95,7 +100,7 @@ class CompareSession {
   Status bisect(Side& side, size_t w, const ArmPlan& arm, const nlohmann::json& baseline);
   Status exclude(Side& side, size_t w, const std::vector<core::UnitName>& units, const std::string& reason);
 
-  Status note(const char* kind, const Side* side, const std::string& text);
+  Status note(const char* kind, const Side* side, const std::string& text, const std::string& workload = "");
   [[nodiscard]] double left_ns() const;
   [[nodiscard]] bool is_overdue() const;
   [[nodiscard]] EngineContext context() const;
@@ -120,7 +125,7 @@ class CompareSession {
   int64_t sequence_ = 0;
   bool has_chosen_replays_ = false;
   bool is_resident_ = true;
-  std::vector<std::string> not_run_;  ///< what the budget did not allow
+  std::vector<NotRun> not_run_;
 };
 
 }  // namespace opledger::session

@@ -143,19 +143,21 @@ TEST_F(Compare, CopiesUnlikeTheirOriginalsGetABracketFromTheSecondGroupOn) {
 }
 
 TEST_F(Compare, CopiesAreChosenForAnIncrementOfATenth) {
-  // a: 2 layers; per token 7 dense units of 1000 a layer, attention 500 a layer, the rest 1: attention
-  // is 6.6%.
-  const json rest{{"default", 1}, {"MUL_MAT", 1000}, {"FLASH_ATTN_EXT", 500}, {"output", 1}};
+  // a: 2 layers; per token 7 dense units of 1000 a layer, attention 500 a layer, lm_head 1000, the rest 1:
+  // attention and lm_head are 6.2% each, but only lm_head has weights for a second copy to take elsewhere.
+  const json rest{{"default", 1}, {"MUL_MAT", 1000}, {"FLASH_ATTN_EXT", 500}, {"output", 1000}};
   script("a", {{"ns_per_token", rest}, {"price_ns", 0}});
   script("b", {{"ns_per_token", rest}, {"price_ns", 0}});
   const core::Record record = record_of(compare(options()));
-  std::set<std::string> ids;
+  std::map<std::string, std::set<int>> copies;
   for (const core::ArmsFacts& facts : record.arms) {
     for (const core::Arm& arm : facts.arms) {
-      if (arm.scope == "attention") ids.insert(arm.id);
+      if (arm.copies) copies[arm.scope].insert(*arm.copies);
     }
   }
-  EXPECT_EQ(ids, (std::set<std::string>{"replay:attention:sibling:2", "stamped_replay:attention:sibling:2"}));
+  EXPECT_EQ(copies["attention"], std::set<int>{1});
+  EXPECT_EQ(copies["lm_head"], std::set<int>{2});
+  EXPECT_EQ(copies["dense_proj"], std::set<int>{1});
 }
 
 TEST_F(Compare, UnitsThatChangeTheResultAreFoundAndExcluded) {

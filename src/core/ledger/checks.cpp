@@ -78,7 +78,7 @@ int graphs_unlike(const WorkloadGraph& probe, const Record& record, Side side, c
   int differing = 0;
   for (const GraphFacts& facts : record.graphs) {
     if (facts.side != side || facts.workload != workload) continue;
-    if (facts.graph.graphs.size() != probe.graphs.size()) ++differing;
+    if (facts.graph.graphs.size() != probe.graphs.size() || facts.graph.calls != probe.calls) ++differing;
     const size_t common = std::min(facts.graph.graphs.size(), probe.graphs.size());
     for (size_t g = 0; g < common; ++g)
       differing += have_same_units(facts.graph.graphs[g], probe.graphs[g]) ? 0 : 1;

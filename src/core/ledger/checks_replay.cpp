@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <set>
+#include <vector>
 
 #include "core/ledger/checks.h"
 #include "core/ledger/rows.h"
@@ -34,32 +35,43 @@ Judgement judge_difference(const char* what, const std::optional<Estimate>& diff
                             held || is_apart ? "" : ": unresolved, it needs more rounds")};
 }
 
-// A copy may differ from its original where its weights came from elsewhere. That is settled when siblings
-// (closer) and shadows (farther) lie on both sides of the original, or when bytes said `warm` beforehand.
-Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double tolerance_ms) {
-  const auto& excess = best.copy_excess;
-  const bool is_apart = excess && (excess->interval ? excess->interval->low > tolerance_ms ||
-                                                          excess->interval->high < -tolerance_ms
-                                                    : std::abs(excess->centre) > tolerance_ms);
-  if (!is_apart) return {true, ""};
-  const std::string apart =
-      fmt::format("copy {} against original {} ms", brief_ms(*best.copy_ms), brief_ms(*best.original_ms));
-  if (best.is_warm && excess->centre < 0) return {true, apart + " (warm by bytes)"};
-  double low = *best.copy_ms;
-  double high = *best.copy_ms;
+struct Bracket {
+  bool is_whole = false;  // both siblings and shadows were copied
+  double low_ms = 0, high_ms = 0;
+};
+
+Bracket bracket_of(const ScopeSide& side, double copy_ms) {
+  Bracket bracket{false, copy_ms, copy_ms};
   std::set<std::string> weights;
   for (const ReplayFigures& replay : side.replays) {
     if (!replay.copy_ms) continue;
     weights.insert(replay.weights);
-    low = std::min(low, *replay.copy_ms);
-    high = std::max(high, *replay.copy_ms);
+    bracket.low_ms = std::min(bracket.low_ms, *replay.copy_ms);
+    bracket.high_ms = std::max(bracket.high_ms, *replay.copy_ms);
   }
-  if (weights.count("sibling") == 0 || weights.count("shadow") == 0)
-    return {false, apart + ", and no bracket of sibling and shadow weights"};
-  const bool is_bracketed =
-      low - tolerance_ms <= *best.original_ms && *best.original_ms <= high + tolerance_ms;
-  return {is_bracketed, fmt::format("{}, sibling and shadow copies {} to {}{}", apart, brief_ms(low),
-                                    brief_ms(high), is_bracketed ? " bracket it" : " do not bracket it")};
+  bracket.is_whole = weights.count("sibling") > 0 && weights.count("shadow") > 0;
+  return bracket;
+}
+
+// A copy must cost what its original does, or differ because its weights came from elsewhere. That is shown
+// when siblings (closer) and shadows (farther) lie on both sides of the original, or when bytes said `warm`
+// beforehand. Where the difference is not resolved, only figures strictly on both sides show it.
+Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double tolerance_ms) {
+  const Judgement plain = judge_difference("c - o", best.copy_excess, tolerance_ms);
+  if (plain.held || !best.copy_excess || !best.copy_excess->interval) return plain;
+  const Interval& excess = *best.copy_excess->interval;
+  const bool is_apart = excess.low > tolerance_ms || excess.high < -tolerance_ms;
+  if (is_apart && best.is_warm && excess.high < 0) return {true, plain.text + " (warm by bytes)"};
+  const Bracket bracket = bracket_of(side, *best.copy_ms);
+  if (!bracket.is_whole)
+    return {false, plain.text + (is_apart ? ", and no bracket of sibling and shadow weights" : "")};
+  const double slack_ms = is_apart ? tolerance_ms : 0;
+  const double original_ms = *best.original_ms;
+  const bool held = bracket.low_ms - slack_ms <= original_ms && original_ms <= bracket.high_ms + slack_ms;
+  return {held,
+          fmt::format("{}; sibling and shadow copies {} to {} {}, {}", plain.text, brief_ms(bracket.low_ms),
+                      brief_ms(bracket.high_ms),
+                      held ? "bracket the original" : "do not bracket the original", brief_ms(original_ms))};
 }
 
 Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
@@ -70,21 +82,11 @@ Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
       return {false, "its replay has no baselines"};
     return judge_difference("increment - stamp", best.increment_excess, tolerance);
   }
-  const bool is_large = row_ms > kLargeRowRatio * pass_ms;
-  const bool has_plain = !best.increment_ms.empty();
-  Judgement copies = judge_copies(side, best, tolerance);
-  Judgement clocks = is_large || has_plain ? judge_difference("c - (o - o') + neighbours - increment",
-                                                              best.disagreement, tolerance)
-                                           : Judgement{};
-  if (is_large) {
-    clocks.held = clocks.held && copies.held;
-    if (!copies.text.empty()) clocks.text += "; " + copies.text;
-    return clocks;
-  }
-  Judgement small = judge_difference("c - o", best.copy_excess, tolerance);
-  if (!small.held && copies.held && !copies.text.empty()) return {true, small.text + "; " + copies.text};
-  if (!copies.text.empty()) small.text += "; " + copies.text;
-  return small;
+  const Judgement copies = judge_copies(side, best, tolerance);
+  if (row_ms <= kLargeRowRatio * pass_ms) return copies;
+  const Judgement clocks =
+      judge_difference("c - (o - o') + neighbours - increment", best.disagreement, tolerance);
+  return {clocks.held && copies.held, clocks.text + "; " + copies.text};
 }
 
 Check clocks_agree(const PairSamples& pair, const ScopeFigures& figures, Side which) {
@@ -147,6 +149,17 @@ Check linear(const PairSamples& pair, Side which) {
   return check;
 }
 
+// Rows that cost less than nothing: their clocks' price was taken too high.
+std::string negative_rows(const PairSamples& pair, Side which) {
+  std::vector<std::string> rows;
+  for (const ScopeFigures& figures : pair.scopes) {
+    const Measured row = measured_of(side_of(figures, which).stamp_ms);
+    if (row.ms && row.ci_ms && (*row.ci_ms)[1] < 0)
+      rows.push_back(fmt::format("{} ({} ms)", figures.scope->name, brief_ms(*row.ms)));
+  }
+  return fmt::format("{}", fmt::join(rows, ", "));
+}
+
 Check no_negative(const PairSamples& pair, Side which) {
   Check check{"no negative",
               side_name(which),
@@ -167,6 +180,11 @@ Check no_negative(const PairSamples& pair, Side which) {
             fmt::format("{}{} ({} x{}): {} ms", negative.empty() ? "" : ", ", figures.scope->name,
                         replay.weights, replay.copies, figure_text(increment->centre, increment->interval));
     }
+  }
+  if (const std::string rows = negative_rows(pair, which); !rows.empty()) {
+    check.status = CheckStatus::kFailed;
+    check.text = "rows cost less than nothing, so the price of a clock is too high: " + rows;
+    return check;
   }
   if (judged == 0) return check;
   check.status = negative.empty() ? CheckStatus::kHeld : CheckStatus::kFailed;

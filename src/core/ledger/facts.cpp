@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace opledger::core::detail {
 
@@ -135,6 +136,24 @@ void add_excluded(const PairSamples& pair, std::vector<std::string>& out) {
   }
 }
 
+// What happened to the whole session; what befell one row stands with its checks.
+void add_events(const PairSamples& pair, std::vector<std::string>& out) {
+  static const std::set<std::string> kTold{"note", "budget", "engine_died"};
+  for (const Event& event : pair.record->events) {
+    if (kTold.count(event.kind) == 0 || !event.workload.empty()) continue;
+    out.push_back(event.side ? fmt::format("{}: {}", pair.name(*event.side), event.text) : event.text);
+  }
+}
+
+void add_unpaired(const PairSamples& pair, std::vector<std::string>& out) {
+  for (const Side side : kBothSides) {
+    const std::set<int>& groups = pair.side(side).unpaired_groups;
+    if (!groups.empty())
+      out.push_back(fmt::format("{}: launch group{} {} left out, where the other engine has no baseline",
+                                pair.name(side), groups.size() == 1 ? "" : "s", fmt::join(groups, ", ")));
+  }
+}
+
 void add_price(const PairSamples& pair, std::vector<std::string>& out) {
   for (const Side side : kBothSides) {
     const SideSamples& samples = pair.side(side);
@@ -184,6 +203,8 @@ std::vector<std::string> caveats_of(const PairSamples& pair, const WorkloadLedge
   const std::string end = pair.record->end_reason.value_or("killed");
   if (end != "complete") out.push_back(fmt::format("the session did not run to its plan's end: {}", end));
   for (const std::string& doubt : pair.record->doubts) out.push_back("record: " + doubt);
+  add_events(pair, out);
+  add_unpaired(pair, out);
   add_excluded(pair, out);
   add_price(pair, out);
   if (is_mixture(pair) && pair.workload->token_source == "seeded ids")

@@ -13,11 +13,14 @@ constexpr std::array<std::string_view, 4> kMustRun{"identical", "complete", "clo
 
 bool counts_as_held(const Check& check) {
   if (check.status == CheckStatus::kHeld) return true;
-  if (check.status == CheckStatus::kFailed) return false;
-  return std::find(kMustRun.begin(), kMustRun.end(), check.name) == kMustRun.end();
+  return check.status == CheckStatus::kNotRun && !must_run(check);
 }
 
 }  // namespace
+
+bool must_run(const Check& check) {
+  return std::find(kMustRun.begin(), kMustRun.end(), check.name) != kMustRun.end();
+}
 
 bool Ledger::every_check_held() const {
   return !workloads.empty() &&

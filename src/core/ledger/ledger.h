@@ -71,9 +71,9 @@ struct WorkloadLedger {
   std::optional<double> noise_floor_ms;
   Measured wall_minus_graph_a, wall_minus_graph_b, wall_minus_graph_gap;
   Measured unexplained_a, unexplained_b, unexplained_gap;
-  Measured barrier_a, barrier_b;  ///< of which: already inside the rows
-  std::string verdict;            ///< "faster", "slower" (a against b), "same", "cannot tell"
-  std::vector<Row> rows;          ///< sorted by gap, largest first
+  Measured barrier_a, barrier_b, barrier_gap;  ///< of which: already inside the rows
+  std::string verdict;                         ///< "faster", "slower" (a against b), "same", "cannot tell"
+  std::vector<Row> rows;                       ///< sorted by gap, largest first
   std::vector<Check> checks;
   std::vector<std::string> next, leave, not_solid;
 };
@@ -93,6 +93,9 @@ struct Ledger {
 
 /// "held", "failed" or "not run".
 const char* check_status_name(CheckStatus status);
+
+/// Whether a ledger proves nothing without this check: `identical`, `complete`, `closes`, `clocks agree`.
+bool must_run(const Check& check);
 
 /// What a program that printed this ledger exits with: 0 measured and every check held, 4 otherwise
 /// or when a verdict is "cannot tell".

@@ -24,16 +24,6 @@ int working_nodes(const Graph& graph, const Unit& unit) {
   return nodes;
 }
 
-// A row is told beside the group's baselines, but its stamps were taken while the machine ran at the speed of
-// theirs: it drifts by tenths within seconds.
-std::optional<double> at_speed_of_group(const SideSamples& samples, const Block& block,
-                                        std::optional<double> row_ns) {
-  const auto adjacent = samples.adjacent_ns.find(&block);
-  const auto graph = samples.graph_ms.find(block.place.group);
-  if (!row_ns || adjacent == samples.adjacent_ns.end() || graph == samples.graph_ms.end()) return row_ns;
-  return *row_ns / adjacent->second * graph->second / samples.ms_per_ns;
-}
-
 ScopeSide scope_side(const SideSamples& samples, const Scope& scope, int index,
                      std::optional<int64_t> knee_bytes) {
   ScopeSide side;

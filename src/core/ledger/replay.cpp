@@ -1,5 +1,5 @@
-// Pairs each stamped replay with its plain twin and compares them round by round: within a round the machine
-// runs at one speed, and what drifts is taken out by the adjacent baselines of each arm.
+// Pairs each stamped replay with its plain twin and compares them round by round, every pass told at the
+// speed of its group by its own adjacent baselines.
 #include "core/ledger/replay.h"
 
 #include <algorithm>
@@ -113,9 +113,10 @@ PassFigure excess_over_baseline(const SideSamples& samples, int64_t clocks) {
     const auto adjacent = samples.adjacent_ns.find(&block);
     if (adjacent == samples.adjacent_ns.end()) return std::nullopt;
     const double excess = static_cast<double>(block.passes[pass].graph_ns) - adjacent->second;
-    if (clocks == 0) return excess;
+    if (clocks == 0) return at_speed_of_group(samples, block, excess);
     const auto price = samples.price_of(block.place.group);
-    return price ? std::optional(excess - *price * static_cast<double>(clocks)) : std::nullopt;
+    if (!price) return std::nullopt;
+    return at_speed_of_group(samples, block, excess - *price * static_cast<double>(clocks));
   };
 }
 
@@ -127,13 +128,13 @@ PassFigure net_copies(const SideSamples& samples, const UnitMask& covered) {
     const std::vector<int64_t>& times = (*block.copy_ns)[pass];
     for (size_t u = 0; u < covered.size(); ++u) sum += covered[u] ? static_cast<double>(times[u]) : 0;
     // One interval per unit, however many copies it holds.
-    return sum - *price * static_cast<double>(samples.calls_in(covered));
+    return at_speed_of_group(samples, block, sum - *price * static_cast<double>(samples.calls_in(covered)));
   };
 }
 
 PassFigure net_originals(const SideSamples& samples, const UnitMask& covered) {
   return [&samples, covered](const Block& block, size_t pass) {
-    return net_units_ns(samples, block, pass, covered);
+    return at_speed_of_group(samples, block, net_units_ns(samples, block, pass, covered));
   };
 }
 

@@ -21,6 +21,11 @@ bool excludes_zero(const Measured& gap) {
   return gap.ci_ms && ((*gap.ci_ms)[0] > 0 || (*gap.ci_ms)[1] < 0);
 }
 
+// Nothing costs less than nothing: such a row's price or clock is wrong, and so is its gap.
+bool is_below_zero(const Measured& cost) {
+  return cost.ms && (cost.ci_ms ? (*cost.ci_ms)[1] < 0 : *cost.ms < 0);
+}
+
 bool is_real_gap(const Measured& gap, std::optional<double> floor_ms) {
   return gap.ms && excludes_zero(gap) && floor_ms && std::abs(*gap.ms) > *floor_ms;
 }
@@ -191,7 +196,7 @@ Row row_of(const ScopeFigures& figures, const WorkloadLedger& ledger) {
   row.b = measured_of(b);
   row.gap = row_gap(a, b);
   row.noise_floor_ms = noise_floor_ms(a, b);
-  row.is_real = is_real_gap(row.gap, row.noise_floor_ms);
+  row.is_real = is_real_gap(row.gap, row.noise_floor_ms) && !is_below_zero(row.a) && !is_below_zero(row.b);
   if (row.gap.ms && ledger.gap.ms && excludes_zero(ledger.gap))
     row.share_of_gap = *row.gap.ms / *ledger.gap.ms;
   for (const Side which : kBothSides) {
@@ -243,8 +248,11 @@ void add_lines(const PairSamples& pair, WorkloadLedger& ledger) {
   ledger.unexplained_a = measured_of(rest_a);
   ledger.unexplained_b = measured_of(rest_b);
   ledger.unexplained_gap = measured_of(paired_difference(rest_a, rest_b));
-  ledger.barrier_a = measured_of(barrier_cost(pair.a));
-  ledger.barrier_b = measured_of(barrier_cost(pair.b));
+  const GroupFigures barriers_a = barrier_cost(pair.a);
+  const GroupFigures barriers_b = barrier_cost(pair.b);
+  ledger.barrier_a = measured_of(barriers_a);
+  ledger.barrier_b = measured_of(barriers_b);
+  ledger.barrier_gap = measured_of(paired_difference(barriers_a, barriers_b));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "core/stats/summary.h"
 
@@ -84,15 +85,43 @@ void add_prices(SideSamples& samples) {
       });
 }
 
+// An arm prepared again may have lost units: those that were excluded, or refused in a later launch. What is
+// said of it is said of the units that it always had.
+void narrow(Arm& known, const Arm& again) {
+  std::erase_if(known.units, [&](const ArmUnit& unit) {
+    return std::none_of(again.units.begin(), again.units.end(),
+                        [&](const ArmUnit& kept) { return kept.unit == unit.unit; });
+  });
+  for (const RefusedUnit& refused : again.refused) {
+    const bool is_known = std::any_of(known.refused.begin(), known.refused.end(),
+                                      [&](const RefusedUnit& one) { return one.unit == refused.unit; });
+    if (!is_known) known.refused.push_back(refused);
+  }
+}
+
 void add_arms(const Record& record, const WorkloadFacts& workload, SideSamples& samples) {
   for (const ArmsFacts& facts : record.arms) {
     if (facts.side != samples.side || facts.workload != workload.id) continue;
     for (const Arm& arm : facts.arms) {
-      const bool is_known = std::any_of(samples.arms.begin(), samples.arms.end(),
-                                        [&](const Arm& known) { return known.id == arm.id; });
-      if (!is_known && (arm.kind == "replay" || arm.kind == "stamped_replay")) samples.arms.push_back(arm);
+      if (arm.kind != "replay" && arm.kind != "stamped_replay") continue;
+      const auto known = std::find_if(samples.arms.begin(), samples.arms.end(),
+                                      [&](const Arm& one) { return one.id == arm.id; });
+      if (known == samples.arms.end())
+        samples.arms.push_back(arm);
+      else
+        narrow(*known, arm);
     }
   }
+}
+
+std::set<int> groups_with_baselines(const Record& record, Side side, const std::string& workload) {
+  std::set<int> groups;
+  for (const Block& block : record.blocks) {
+    const bool is_baseline = block.arm == "baseline" && !block.is_verify && !block.passes.empty();
+    if (is_baseline && block.place.side == side && block.place.workload == workload)
+      groups.insert(block.place.group);
+  }
+  return groups;
 }
 
 template <typename Key>
@@ -140,10 +169,19 @@ std::optional<double> SideSamples::price_of(int group) const {
   return median_of(values_of(price_ns));
 }
 
+std::set<int> common_groups(const Record& record, const std::string& workload) {
+  const std::set<int> a = groups_with_baselines(record, Side::kA, workload);
+  const std::set<int> b = groups_with_baselines(record, Side::kB, workload);
+  std::set<int> common;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(common, common.end()));
+  return common;
+}
+
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
                                     std::vector<int> unit_scope) {
   SideSamples samples;
   samples.side = side;
+  const std::set<int> common = common_groups(record, workload.id);
   samples.unit_scope = std::move(unit_scope);
   if (workload.kind == WorkloadKind::kDecode)
     samples.ms_per_ns /= static_cast<double>(std::max<int64_t>(1, workload.tokens_per_pass));
@@ -153,6 +191,10 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
   }
   for (const Block& block : record.blocks) {
     if (block.place.side != side || block.place.workload != workload.id) continue;
+    if (!block.is_verify && !common.empty() && common.count(block.place.group) == 0) {
+      samples.unpaired_groups.insert(block.place.group);
+      continue;
+    }
     if (const Status status = check_lengths(samples, block); !status) return status.error();
     (block.is_verify ? samples.verify_blocks : samples.blocks).push_back(&block);
   }
@@ -188,6 +230,15 @@ std::optional<double> net_units_ns(const SideSamples& samples, const Block& bloc
   double sum = 0;
   for (size_t u = 0; u < mask.size(); ++u) sum += mask[u] ? static_cast<double>(times[u]) : 0;
   return sum - *price * static_cast<double>(samples.calls_in(mask));
+}
+
+std::optional<double> at_speed_of_group(const SideSamples& samples, const Block& block,
+                                        std::optional<double> ns) {
+  const auto adjacent = samples.adjacent_ns.find(&block);
+  const auto graph = samples.graph_ms.find(block.place.group);
+  if (!ns || adjacent == samples.adjacent_ns.end() || graph == samples.graph_ms.end()) return ns;
+  if (adjacent->second <= 0) return std::nullopt;
+  return *ns / adjacent->second * graph->second / samples.ms_per_ns;
 }
 
 Measured measured_of(const GroupFigures& figures) {

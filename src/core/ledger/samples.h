@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +31,8 @@ struct SideSamples {
   Side side = Side::kA;
   const WorkloadGraph* graph = nullptr;  ///< nullptr: the session ended before it was known
   double ms_per_ns = 1e-6;               ///< decode: divided by the tokens of a pass
-  std::vector<const Block*> blocks;      ///< timed ones, by sequence
+  std::vector<const Block*> blocks;      ///< timed ones, by sequence, of the groups that both sides have
+  std::set<int> unpaired_groups;         ///< left out, because the other side has no baseline there
   std::vector<const Block*> verify_blocks;
   std::vector<int> unit_calls;  ///< executions per pass, in unit order
   std::vector<int> unit_scope;  ///< in unit order; empty without a graph
@@ -50,6 +52,10 @@ struct SideSamples {
   [[nodiscard]] std::optional<double> price_of(int group) const;
 };
 
+/// Launch groups in which both sides have baselines of this workload. Empty also when one side has none.
+std::set<int> common_groups(const Record& record, const std::string& workload);
+
+/// Only the groups of `common_groups`, if there are any, so that every column tells of the same launches.
 /// Bad input: a block whose arrays do not have one entry per unit of the graph.
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
                                     std::vector<int> unit_scope);
@@ -62,6 +68,11 @@ GroupFigures medians_by_group(const SideSamples& samples, const std::string& arm
                               const PassFigure& figure);
 RoundFigures medians_by_round(const SideSamples& samples, const std::string& arm, double scale,
                               const PassFigure& figure);
+
+/// A time of this block told at the speed of its group's baselines: it was taken while the machine ran at the
+/// speed of the adjacent ones, and drifts by tenths within seconds. Unchanged without baselines.
+std::optional<double> at_speed_of_group(const SideSamples& samples, const Block& block,
+                                        std::optional<double> ns);
 
 /// Sum of the masked units of one stamped pass, one price taken off per executed unit, in ns.
 std::optional<double> net_units_ns(const SideSamples& samples, const Block& block, size_t pass,

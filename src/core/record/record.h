@@ -194,7 +194,7 @@ struct Event {
   std::string kind;  ///< engine_died, excluded, interrupted, note, budget
   std::optional<Side> side;
   std::string text;
-  std::string workload;          ///< of `excluded`
+  std::string workload;          ///< empty: of the whole session
   std::optional<UnitName> unit;  ///< of `excluded`
   std::string reason;            ///< of `excluded`
 };

@@ -134,7 +134,8 @@ TEST(Report, RecordsAreValidAgainstTheirSchema) {
 TEST(Headline, SaysWhereTheGapLives) {
   const core::Ledger ledger = ledger_of(two_engines());
   EXPECT_EQ(headline(ledger),
-            "llama is 4.14x slower than ik at pp512 (+1036 ms): dense_proj holds 96% of the gap.");
+            "llama is 4.14x slower than ik at pp512 (+1036 ms): dense_proj holds 96% of the gap. "
+            "Not run: clocks agree, complete.");
 }
 
 TEST(Headline, NamesNoRowThatHoldsNextToNothing) {
@@ -142,7 +143,7 @@ TEST(Headline, NamesNoRowThatHoldsNextToNothing) {
   for (core::Row& row : ledger.workloads[0].rows) row.is_real = row.scope == "norm";  // 2 of 1036 ms
   EXPECT_EQ(headline(ledger),
             "llama is 4.14x slower than ik at pp512 (+1036 ms): no row that holds a tenth of it exceeds the "
-            "noise.");
+            "noise. Not run: clocks agree, complete.");
   // A row that pulls the other way is no answer either.
   for (core::Row& row : ledger.workloads[0].rows) row.share_of_gap = -0.5;
   EXPECT_NE(headline(ledger).find("no row that holds a tenth"), std::string::npos);
@@ -154,7 +155,7 @@ TEST(Headline, ClaimsNothingWithoutIntervals) {
   session.groups = 2;
   EXPECT_EQ(headline(ledger_of(session)),
             "Nothing can be told about llama at pp512: the gap of +1038 ms has no interval below three "
-            "launch groups.");
+            "launch groups. Not run: clocks agree, closes, complete.");
   EXPECT_EQ(headline(core::Ledger{}), "Nothing can be told: the record holds no workload.");
 }
 
@@ -169,7 +170,16 @@ TEST(Headline, SaysThatTwoEnginesAreTheSame) {
   session.b = session.a;
   session.b.name = "ik";
   EXPECT_EQ(headline(ledger_of(session)),
-            "llama and ik are equally fast at pp512 (time ratio 1.000 [1.000, 1.000]).");
+            "llama and ik are equally fast at pp512 (time ratio 1.000 [1.000, 1.000]). "
+            "Not run: clocks agree, complete.");
+}
+
+TEST(Headline, CallsNothingOutsideTheGraphThatMayBeZero) {
+  core::Ledger ledger = ledger_of(two_engines());
+  ledger.workloads[0].wall_minus_graph_gap = {900.0, std::array<double, 2>{-100.0, 1900.0}};
+  EXPECT_EQ(headline(ledger).find("outside the graph"), std::string::npos);
+  ledger.workloads[0].wall_minus_graph_gap = {900.0, std::array<double, 2>{100.0, 1700.0}};
+  EXPECT_NE(headline(ledger).find("87% of the gap lies outside the graph"), std::string::npos);
 }
 
 TEST(Numbers, UnknownIsADashAndNoiseIsABound) {
@@ -177,6 +187,7 @@ TEST(Numbers, UnknownIsADashAndNoiseIsABound) {
   EXPECT_EQ(cost_text({12.3456, std::nullopt}), "12.35");
   EXPECT_EQ(cost_text({1200.0, std::array<double, 2>{1185.0, 1215.0}}), "1200 ± 15");
   EXPECT_EQ(cost_text({0.01, std::array<double, 2>{-0.02, 0.04}}), "< 0.040");
+  EXPECT_EQ(cost_text({-12.0, std::array<double, 2>{-13.0, -11.0}}), "-12.00 ± 1.00");
   EXPECT_EQ(gap_text({0.3, std::nullopt}, 0.5), "< 0.500");
   EXPECT_EQ(gap_text({-24.5, std::nullopt}, 0.5), "-24.50");
   EXPECT_EQ(gap_text({}, 0.5), "-");

@@ -140,6 +140,9 @@ TEST(Checks, SlowDriftIsNoDisagreementButIsNotQuiet) {
   const Check check = check_named(ledger, "quiet", "a", "last baselines");
   EXPECT_EQ(check.status, CheckStatus::kFailed);
   EXPECT_NEAR(*check.value, 0.04, 1e-6);
+  // Opposite drifts of two groups do not cancel.
+  session.a.drift_ppm = -40000;
+  EXPECT_NEAR(*check_named(analysed(session), "quiet", "a", "last baselines").value, 0.04, 1e-6);
 }
 
 TEST(Checks, OnlyTheUnitsThatWereCopiedAreCompared) {
@@ -152,6 +155,36 @@ TEST(Checks, OnlyTheUnitsThatWereCopiedAreCompared) {
   EXPECT_NEAR(*ledger.rows.at(0).replay_a->copy_ms, 800.0, 1e-3);
   EXPECT_NEAR(*ledger.rows.at(0).replay_a->original_ms, 800.0, 1e-3);
   EXPECT_NE(ledger.rows.at(0).notes.at(0).find("1 units could not be replayed"), std::string::npos);
+}
+
+TEST(Checks, UnitsThatWereExcludedAreNotComparedWithCopiesThatWereNeverMade) {
+  PlantedSession session = two_engines();
+  PlantedReplay replay = dense_replay();
+  replay.excluded = {2};  // unit 0 alone is copied: 800 of the row's 1200 ms
+  session.replays = {replay};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
+  EXPECT_NEAR(*ledger.rows.at(0).replay_a->copy_ms, 800.0, 1e-3);
+}
+
+TEST(Checks, TimeBookedOnAnotherLargeRowIsFoundByItsCopies) {
+  PlantedSession session = two_engines();
+  session.replays = {dense_replay(), {"attention", {1}}};
+  session.a.moved_ns = 300000000;  // of dense's 800 ms, in half of the stamped passes
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_EQ(check_named(ledger, "closes", "a").status, CheckStatus::kHeld);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kFailed);
+  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "attention").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, ARowBelowZeroIsNegative) {
+  PlantedSession session = two_engines();
+  session.a.price_error_ns = 30000000;  // norm costs 10 ms: it is left with -20
+  const WorkloadLedger ledger = analysed(session);
+  const Check check = check_named(ledger, "no negative", "a");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NE(check.text.find("norm"), std::string::npos) << check.text;
+  for (const Row& row : ledger.rows) EXPECT_TRUE(row.scope != "norm" || !row.is_real);
 }
 
 TEST(Checks, ClocksDisagreeWhenTheIncrementLies) {

@@ -163,6 +163,35 @@ TEST(Rows, AnInterruptedSessionGivesWhatIsThere) {
   EXPECT_GT(analysed_count, 50);
 }
 
+TEST(Rows, EveryColumnTellsOfTheSameLaunches) {
+  PlantedSession session = two_engines();
+  session.groups = 4;
+  session.a.group_ppm = {0, 0, 0, 500000};  // the fourth launch of a was slow, and b had none
+  session.b.group_ppm = {0, 0, 0, 0};
+  session.b.missing_groups = {4};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_NEAR(*ledger.a.wall.ms, 1366.0, 1e-6);
+  EXPECT_EQ(ledger.a.launch_groups, 3);
+  EXPECT_NEAR(*ledger.gap.ms, 1366.0 - 330.0, 1e-6);
+  ASSERT_FALSE(ledger.not_solid.empty());
+  EXPECT_NE(ledger.not_solid.front().find("llama: launch group 4 left out"), std::string::npos);
+}
+
+TEST(Rows, WhatHappenedToTheSessionIsNotSolid) {
+  std::string text = two_engines().text();
+  const Event event{"note", std::nullopt, "processes alternate", "", std::nullopt, ""};
+  const Event of_row{"budget", std::nullopt, "replay of norm", "pp512", std::nullopt, ""};
+  const size_t end = text.find(end_line("complete"));
+  text.insert(end, record_line(event) + "\n" + record_line(of_row) + "\n");
+  const auto record = parse_record(text, "events.json");
+  ASSERT_TRUE(record) << record.error().message;
+  const auto ledger = analyse_scoped(*record, testing::planted_scoping(2), {});
+  ASSERT_TRUE(ledger);
+  const auto& caveats = ledger->workloads.front().not_solid;
+  EXPECT_NE(std::find(caveats.begin(), caveats.end(), "processes alternate"), caveats.end());
+  EXPECT_EQ(std::find(caveats.begin(), caveats.end(), "replay of norm"), caveats.end());
+}
+
 TEST(Rows, UnitTimesThatDoNotFitTheGraphAreRefused) {
   std::string text = two_engines().text();
   const size_t at = text.find("\"unit_ns\":[[");

@@ -32,6 +32,8 @@ struct PlantedSide {
   int64_t stamped_extra_ns = 0;  ///< what stamping adds to a pass beyond its price, in its tail
   int64_t drift_ppm = 0;         ///< how much slower every next round is
   int64_t run_delay_ns = 0;      ///< of each thread in each block
+  int64_t moved_ns = 0;          ///< of unit 0, booked on unit 1 in the stamp blocks of every second round
+  std::vector<int> missing_groups{};  ///< launches that this side never measured
 };
 
 /// A replay arm and its stamped twin, on both sides.
@@ -47,7 +49,8 @@ struct PlantedReplay {
   int64_t reuse_distance_bytes = 500000000;
   bool is_stamped = true;
   bool is_plain = true;
-  std::vector<int> refused{};  ///< of `units`, on both sides: asked for, not copied
+  std::vector<int> refused{};   ///< of `units`, on both sides: asked for, not copied
+  std::vector<int> excluded{};  ///< of `units`, on both sides: prepared, then prepared again without
 };
 
 struct PlantedSession {
@@ -172,15 +175,21 @@ class SessionText {
         s_.workload, nodes, units);
   }
 
-  [[nodiscard]] std::string arms_json() const {
+  static bool has(const std::vector<int>& list, int item) {
+    return std::find(list.begin(), list.end(), item) != list.end();
+  }
+
+  [[nodiscard]] std::string arms_json(bool is_again) const {
     std::string arms = R"([{"id":"baseline","kind":"baseline"})";
     for (const PlantedReplay& r : s_.replays) {
       for (const char* kind : {"replay", "stamped_replay"}) {
         if (!(std::string(kind) == "replay" ? r.is_plain : r.is_stamped)) continue;
         std::string units;
-        for (const int u : r.units)
+        for (const int u : r.units) {
+          if (is_again && has(r.excluded, u)) continue;
           units += fmt::format(R"({}{{"unit":[0,{}],"copies":{},"weights":"{}","stride":1}})",
                                units.empty() ? "" : ",", u, r.copies, r.weights);
+        }
         arms += fmt::format(R"(,{{"id":"{}","kind":"{}","scope":"{}","copies":{},"units":[{}]}})",
                             id(kind, r), kind, r.scope, r.copies, units);
       }
@@ -188,13 +197,14 @@ class SessionText {
     return arms + "]";
   }
 
-  [[nodiscard]] std::string prepared_json() const {
+  [[nodiscard]] std::string prepared_json(bool is_again) const {
     std::string arms = R"({"arms":[{"id":"baseline","units":[],"refused":[]})";
     for (const PlantedReplay& r : s_.replays) {
       std::string units;
       std::string refused;
       for (const int u : r.units) {
-        if (std::find(r.refused.begin(), r.refused.end(), u) != r.refused.end())
+        if (is_again && has(r.excluded, u)) continue;
+        if (has(r.refused, u))
           refused += fmt::format(R"({}{{"unit":[0,{}],"reason":"planted"}})", refused.empty() ? "" : ",", u);
         else
           units +=
@@ -213,13 +223,16 @@ class SessionText {
   }
 
   void add_group(core::Side side, int group) {
-    core::ArmsFacts arms;
-    arms.side = side;
-    arms.workload = s_.workload;
-    arms.group = group;
-    arms.arms_json = arms_json();
-    arms.prepared_json = prepared_json();
-    line(core::record_line(arms));
+    if (has(planted(side).missing_groups, group)) return;
+    for (const bool is_again : {false, true}) {
+      core::ArmsFacts arms;
+      arms.side = side;
+      arms.workload = s_.workload;
+      arms.group = group;
+      arms.arms_json = arms_json(is_again);
+      arms.prepared_json = prepared_json(is_again);
+      line(core::record_line(arms));
+    }
     side_ = side;
     group_ = group;
     std::vector<std::string> order{"stamp", "empty"};
@@ -304,6 +317,9 @@ class SessionText {
     } else if (arm == "stamp") {
       std::vector<int64_t> units = originals();
       for (int64_t& ns : units) ns += planted(side_).price_ns;
+      const int64_t moved = round_ % 2 == 0 ? planted(side_).moved_ns : 0;
+      units[0] -= moved;
+      units[1] += moved;
       const int64_t extra = planted(side_).stamped_extra_ns;
       core::Block out = block(arm, sum(units) + rest() + extra);
       stamp(out, units, rest() / 2, rest() - rest() / 2 + extra);
@@ -318,7 +334,7 @@ class SessionText {
     std::vector<int64_t> units = originals();
     std::vector<int64_t> copies(units.size(), 0);
     for (const int u : r.units) {
-      if (std::find(r.refused.begin(), r.refused.end(), u) != r.refused.end()) continue;
+      if (has(r.refused, u) || has(r.excluded, u)) continue;
       const auto at = static_cast<size_t>(u);
       copies[at] = units[at] * r.copy_ppm / 1000000 * r.copies + price;
       units[at] = units[at] * r.beside_ppm / 1000000;
