@@ -241,17 +241,25 @@ std::optional<double> copy_excess_ratio(const core::WorkloadGraph& graph, const 
   return *copies_ns / arm.copies.value_or(1) / *originals_ns - 1;
 }
 
-std::optional<ArmPlan> shadow_twin(const core::WorkloadGraph& graph, const ArmPlan& arm) {
+std::optional<ArmPlan> bracket_twin(const core::WorkloadGraph& graph, const ArmPlan& arm) {
   ArmPlan twin = arm;
-  bool has_siblings = false;
-  for (AskedUnit& asked : twin.units) {
+  twin.is_twin = true;
+  const auto reads_weights = [&](const AskedUnit& asked) {
     const core::Graph& g = graph.graphs[static_cast<size_t>(asked.unit.graph)];
-    if (weight_bytes_of(g, g.units[static_cast<size_t>(asked.unit.unit)]) == 0) continue;
-    has_siblings = has_siblings || asked.weights == "sibling";
-    asked.weights = "shadow";
+    return weight_bytes_of(g, g.units[static_cast<size_t>(asked.unit.unit)]) > 0;
+  };
+  const bool has_siblings = std::any_of(arm.units.begin(), arm.units.end(), [&](const AskedUnit& asked) {
+    return asked.weights == "sibling" && reads_weights(asked);
+  });
+  const std::string weights = has_siblings ? "shadow" : "same";
+  bool has_changed = false;
+  for (AskedUnit& asked : twin.units) {
+    if (!reads_weights(asked) || asked.weights == weights) continue;
+    asked.weights = weights;
+    has_changed = true;
   }
-  twin.id = replay_id(twin, "shadow");
-  if (!has_siblings || twin.id == arm.id) return std::nullopt;
+  twin.id = replay_id(twin, weights);
+  if (!has_changed || twin.id == arm.id) return std::nullopt;
   return twin;
 }
 

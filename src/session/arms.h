@@ -28,6 +28,7 @@ struct ArmPlan {
   std::optional<int> copies;
   std::vector<AskedUnit> units;
   double cost_ratio = 1.0;  ///< a pass of it over a baseline pass, as far as known
+  bool is_twin = false;     ///< made only to bracket another arm's copies
 
   /// As `prepare` takes it; the record's form also says `scope` and `copies`.
   [[nodiscard]] nlohmann::json to_json(bool for_record) const;
@@ -88,8 +89,9 @@ using BlocksByArm = std::map<std::string, std::vector<nlohmann::json>>;
 std::optional<double> copy_excess_ratio(const core::WorkloadGraph& graph, const ArmPlan& arm,
                                         const BlocksByArm& blocks);
 
-/// The same stamped replay with shadow copies of its weights. Empty unless some of its units read weights,
-/// and from siblings.
-std::optional<ArmPlan> shadow_twin(const core::WorkloadGraph& graph, const ArmPlan& arm);
+/// The same stamped replay with weights from the other end: shadow copies, which are farther than the
+/// originals', where it reads siblings'; the originals' own where it reads shadows, since they have no
+/// sibling. Empty when none of its units reads weights.
+std::optional<ArmPlan> bracket_twin(const core::WorkloadGraph& graph, const ArmPlan& arm);
 
 }  // namespace opledger::session

@@ -129,10 +129,10 @@ std::vector<ArmPlan> CompareSession::missing_brackets(const Side& side, size_t w
   const SideWorkload& known = side.workloads[w];
   std::vector<ArmPlan> twins;
   for (const ArmPlan& arm : known.arms) {
-    if (arm.kind != "stamped_replay" || arm.scope == core::kSmallRows) continue;
+    if (arm.kind != "stamped_replay" || arm.scope == core::kSmallRows || arm.is_twin) continue;
     const std::optional<double> excess = copy_excess_ratio(known.graph, arm, known.timed_blocks);
     if (!excess || std::abs(*excess) <= kBracketRatio) continue;
-    std::optional<ArmPlan> twin = shadow_twin(known.graph, arm);
+    std::optional<ArmPlan> twin = bracket_twin(known.graph, arm);
     const auto is_twin = [&](const ArmPlan& other) { return other.id == twin->id; };
     if (twin && std::none_of(known.arms.begin(), known.arms.end(), is_twin))
       twins.push_back(std::move(*twin));

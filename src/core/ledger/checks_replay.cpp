@@ -36,7 +36,7 @@ Judgement judge_difference(const char* what, const std::optional<Estimate>& diff
 }
 
 struct Bracket {
-  bool is_whole = false;  // both siblings and shadows were copied
+  bool is_whole = false;  // both nearer weights (siblings', or the same) and shadows were copied
   double low_ms = 0, high_ms = 0;
 };
 
@@ -49,7 +49,7 @@ Bracket bracket_of(const ScopeSide& side, double copy_ms) {
     bracket.low_ms = std::min(bracket.low_ms, *replay.copy_ms);
     bracket.high_ms = std::max(bracket.high_ms, *replay.copy_ms);
   }
-  bracket.is_whole = weights.count("sibling") > 0 && weights.count("shadow") > 0;
+  bracket.is_whole = weights.count("sibling") + weights.count("same") > 0 && weights.count("shadow") > 0;
   return bracket;
 }
 
@@ -64,13 +64,13 @@ Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double 
   if (is_apart && best.is_warm && excess.high < 0) return {true, plain.text + " (warm by bytes)"};
   const Bracket bracket = bracket_of(side, *best.copy_ms);
   if (!bracket.is_whole)
-    return {false, plain.text + (is_apart ? ", and no bracket of sibling and shadow weights" : "")};
+    return {false, plain.text + (is_apart ? ", and no bracket of near and shadow weights" : "")};
   const double slack_ms = is_apart ? tolerance_ms : 0;
   const double original_ms = *best.original_ms;
   const bool held = bracket.low_ms - slack_ms <= original_ms && original_ms <= bracket.high_ms + slack_ms;
   return {held,
-          fmt::format("{}; sibling and shadow copies {} to {} {}, {}", plain.text, brief_ms(bracket.low_ms),
-                      brief_ms(bracket.high_ms),
+          fmt::format("{}; copies of near and shadow weights {} to {} {}, {}", plain.text,
+                      brief_ms(bracket.low_ms), brief_ms(bracket.high_ms),
                       held ? "bracket the original" : "do not bracket the original", brief_ms(original_ms))};
 }
 

@@ -13,6 +13,8 @@ namespace opledger::core {
 namespace {
 
 constexpr double kUpperTail = 0.975;
+// A comparison of an engine with itself may exceed its floor once in a hundred times.
+constexpr double kFloorTail = 0.995;
 constexpr double kTrimmedShare = 0.2;
 
 std::optional<Interval> around(double centre, double standard_error, int degrees) {
@@ -76,14 +78,16 @@ std::optional<double> launch_noise_floor(std::span<const double> a, std::span<co
   for (const auto& side : {a, b}) degrees += std::max(0, static_cast<int>(side.size()) - 1);
   if (a.size() < 2 || b.size() < 2) return std::nullopt;
   const double pooled = std::sqrt((squares_around_mean(a) + squares_around_mean(b)) / degrees);
-  return *student_t_quantile(kUpperTail, degrees) * pooled * std::sqrt(2.0);
+  const double groups = 1.0 / static_cast<double>(a.size()) + 1.0 / static_cast<double>(b.size());
+  return *student_t_quantile(kFloorTail, degrees) * pooled * std::sqrt(groups);
 }
 
 std::optional<double> paired_noise_floor(std::span<const double> a, std::span<const double> b) {
   const std::vector<double> logs = log_ratios(a, b);
   const auto count = static_cast<int>(logs.size());
   if (count < kFewestForInterval) return std::nullopt;
-  const double reach = *student_t_quantile(kUpperTail, count - 1) * *sample_stddev(logs);
+  const double reach = *student_t_quantile(kFloorTail, count - 1) * *sample_stddev(logs) /
+                       std::sqrt(static_cast<double>(count));
   return (*mean_of(a) + *mean_of(b)) * std::tanh(reach / 2);
 }
 

@@ -35,13 +35,14 @@ std::optional<Estimate> paired_ratio_interval(std::span<const double> a, std::sp
 /// of Tukey and McLaughlin (1963): one disturbed pass neither moves it nor blows it up. Empty for no samples.
 std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples);
 
-/// What two launches of the same engine may differ by: t(0.975) * pooled standard deviation * sqrt(2), pooled
-/// over both engines' group figures. Empty below two groups on both sides.
+/// The gap that an engine compared with itself over as many launches would exceed once in a hundred times:
+/// t(0.995) * pooled standard deviation * sqrt(1 / groups of a + 1 / groups of b), pooled over both engines'
+/// group figures. Empty below two groups on both sides.
 std::optional<double> launch_noise_floor(std::span<const double> a, std::span<const double> b);
 
-/// The same for launches measured in turns, which a drift of the machine slows alike: t(0.975) * standard
-/// deviation of the paired log-ratios, carried over to the mean of both. Empty below three pairs, or unless
-/// all are above 0.
+/// The same for launches measured in turns, which a drift of the machine slows alike: t(0.995) * standard
+/// deviation of the paired log-ratios / sqrt(pairs), carried over to the mean of both. Empty below three
+/// pairs, or unless all are above 0.
 std::optional<double> paired_noise_floor(std::span<const double> a, std::span<const double> b);
 
 }  // namespace opledger::core

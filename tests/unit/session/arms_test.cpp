@@ -158,13 +158,17 @@ TEST(CopyExcess, IsOneCopyOverItsOriginalInAStampedPass) {
 TEST(ShadowTwin, ReadsShadowsWhereTheArmReadsSiblings) {
   const core::WorkloadGraph graph = hand_graph();
   const ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 1}}, 0.5}, {"stamped_replay"}, 30, 1).front();
-  const std::optional<ArmPlan> twin = shadow_twin(graph, arm);
+  const std::optional<ArmPlan> twin = bracket_twin(graph, arm);
   ASSERT_TRUE(twin);
   EXPECT_EQ(twin->id, "stamped_replay:x:shadow:1");
   EXPECT_EQ(twin->units[0].weights, "shadow");
   EXPECT_EQ(twin->units[1].weights, "sibling");  // reads no weight
-  EXPECT_FALSE(shadow_twin(graph, *twin));
-  EXPECT_FALSE(shadow_twin(graph, replay_arms({"y", {{0, 1}}, 0.5}, {"stamped_replay"}, 30, 1).front()));
+  // Shadows are there because a weight has no sibling: its own is the nearer end.
+  const std::optional<ArmPlan> own = bracket_twin(graph, *twin);
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->id, "stamped_replay:x:same:1");
+  EXPECT_EQ(own->units[0].weights, "same");
+  EXPECT_FALSE(bracket_twin(graph, replay_arms({"y", {{0, 1}}, 0.5}, {"stamped_replay"}, 30, 1).front()));
 }
 
 TEST(ScopeShares, AreUnknownWithoutStamps) {
