@@ -95,6 +95,48 @@ TEST(Record, NamesFileLineAndKeyOfWhatIsWrong) {
             "r.json: line 2: key \"unit_ns\" is missing or not a list with one list per pass");
 }
 
+std::string block_with(const std::string& part, const std::string& instead) {
+  std::string block = kBlock;
+  const size_t at = block.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return block.replace(at, part.size(), instead);
+}
+
+TEST(Record, RefusesImpossibleTimesAndNamesTheKey) {
+  struct Given {
+    const char* part;
+    const char* instead;
+    const char* key;
+  };
+  for (const Given& given : {Given{"\"wall_ns\":120", "\"wall_ns\":-120", "wall_ns"},
+                             Given{"\"wall_ns\":120", "\"wall_ns\":99", "graph_ns"},
+                             Given{"\"graph_ns\":100", "\"graph_ns\":0", "graph_ns"},
+                             Given{"\"wall_ns\":120", "\"wall_ns\":1000000000000001", "wall_ns"},
+                             Given{"\"instrument_ns\":3", "\"instrument_ns\":-3", "instrument_ns"},
+                             Given{"[40,50]", "[-40,50]", "unit_ns"}, Given{"[6]", "[-6]", "head_ns"},
+                             Given{"\"cpu_ns\":110", "\"cpu_ns\":-1", "cpu_ns"},
+                             Given{"\"run_delay_ns\":2", "\"run_delay_ns\":-2", "run_delay_ns"},
+                             Given{"\"ended_ns\":1200", "\"ended_ns\":900", "ended_ns"}}) {
+    const std::string error = error_of(kHeader + "\n" + block_with(given.part, given.instead) + "\n");
+    EXPECT_EQ(error.find(std::string("r.json: line 2: key \"") + given.key + "\" is "), 0U) << error;
+  }
+}
+
+TEST(Record, TheTimesOfAnUntimedBlockMayBeZero) {
+  std::string block = block_with("\"wall_ns\":120,\"graph_ns\":100", "\"wall_ns\":0,\"graph_ns\":0");
+  block.replace(block.find("\"verify\":false"), 14, "\"verify\":true");
+  EXPECT_EQ(error_of(kHeader + "\n" + block + "\n"), "no error");
+}
+
+TEST(Record, WhatTheEngineDidNotSayStaysUnknown) {
+  std::string block = block_with("\"logits\":\"ok\",", "");
+  block.replace(block.find(",\"run_delay_ns\":2"), 17, "");
+  const auto record = parse(kHeader + "\n" + block + "\n");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_FALSE(record->blocks.at(0).logits);
+  EXPECT_FALSE(record->blocks.at(0).threads.at(0).run_delay_ns);
+}
+
 TEST(Record, RefusesAnotherVersion) {
   std::string header = kHeader;
   header.replace(header.find("\"version\":1,"), 12, "\"version\":2,");
