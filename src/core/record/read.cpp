@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/record/consistency.h"
+
 namespace opledger::core {
 
 namespace {
@@ -437,8 +439,12 @@ void read_line(const Json& line, int number, Record& record) {
   const std::string type = text(line, "type");
   if ((number == 1) != (type == "header"))
     throw Problem{"the first line, and only the first, must be the header: is this an opledger record?"};
+  if (record.end_reason) throw Problem{"stands after the end line, which must be the last"};
   for (const LineType& known : kLineTypes) {
-    if (type == known.type) return known.read(line, record);
+    if (type != known.type) continue;
+    known.read(line, record);
+    if (std::optional<std::string> misfit = misfit_of_last(type, record)) throw Problem{*misfit};
+    return;
   }
   record.doubts.push_back(fmt::format("line {} has the unknown type \"{}\" and was ignored", number, type));
 }
