@@ -409,8 +409,13 @@ Event read_event(const Json& line) {
 }
 
 LogitsFacts read_logits(const Json& line) {
-  return {text(line, "workload"), integer(line, "rows"), maybe_number(line, "top1_agreement_ratio"),
-          maybe_number(line, "kl_nats_mean")};
+  LogitsFacts facts{text(line, "workload"), integer(line, "rows"), maybe_number(line, "top1_agreement_ratio"),
+                    maybe_number(line, "kl_nats_mean")};
+  if (facts.rows < 1) wrong("rows", "at least 1");
+  const double agreement = facts.top1_agreement_ratio.value_or(0);
+  if (agreement < 0 || agreement > 1) wrong("top1_agreement_ratio", "from 0 to 1");
+  if (facts.kl_nats_mean.value_or(0) < 0) wrong("kl_nats_mean", "at least 0");
+  return facts;
 }
 
 using LineReader = void (*)(const Json&, Record&);

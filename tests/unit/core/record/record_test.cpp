@@ -173,6 +173,20 @@ TEST(Record, RefusesLinesThatContradictEarlierOnes) {
             "r.json: line 4: key \"reason\" is not one of complete, budget, interrupted, failed");
 }
 
+TEST(Record, RefusesAnswersThatCannotBe) {
+  const auto error_with = [](const char* figures) {
+    return error_of(kHeader + "\n{\"type\":\"logits\",\"workload\":\"pp512\"," + figures + "}\n");
+  };
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":1,"kl_nats_mean":0)"), "no error");
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":null,"kl_nats_mean":null)"), "no error");
+  EXPECT_EQ(error_with(R"("rows":0,"top1_agreement_ratio":1,"kl_nats_mean":0)"),
+            "r.json: line 2: key \"rows\" is missing or not at least 1");
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":9,"kl_nats_mean":0)"),
+            "r.json: line 2: key \"top1_agreement_ratio\" is missing or not from 0 to 1");
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":1,"kl_nats_mean":-5)"),
+            "r.json: line 2: key \"kl_nats_mean\" is missing or not at least 0");
+}
+
 TEST(Record, RefusesAnotherVersion) {
   std::string header = kHeader;
   header.replace(header.find("\"version\":1,"), 12, "\"version\":2,");
