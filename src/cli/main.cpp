@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "core/base/check.h"
+#include "core/base/plain_text.h"
 
 namespace opledger::cli {
 namespace {
@@ -32,7 +33,7 @@ int exit_code(Error::Kind kind) {
 
 void print_error(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "opledger: {}\n", message);
+  fmt::print(stderr, "opledger: {}\n", plain_text(message));
 }
 
 // The words of the command that was being read, for a next step that can be pasted: "opledger engine add".
