@@ -104,6 +104,15 @@ TEST_F(Command, ReportPrintsTheSameLedgerFromTheRecordAlone) {
   EXPECT_EQ(output(), first);
 }
 
+TEST_F(Command, ReportSaysThatAPackedRecordEndsInsideALine) {
+  const std::string packed = record_path() + ".gz";
+  exit_of(start_compare({"--budget", "5s", "--record", packed}));
+  // Five bytes less: inside the last member, and past the newline before it.
+  std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 5);
+  exit_of(start({"report", packed}));
+  EXPECT_NE(output().find("ends inside its last line"), std::string::npos) << output() << errors();
+}
+
 TEST_F(Command, JsonOnStdoutIsNothingButJson) {
   exit_of(start_compare({"--budget", "5s", "--json", "-"}));
   EXPECT_FALSE(json::parse(output(), nullptr, false).is_discarded()) << output().substr(0, 200);
