@@ -124,8 +124,8 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
   Result<int> printed = record ? print_ledger(*record, output) : Result<int>(record.error());
   if (outcome->error) {
     Error error = *outcome->error;
-    if (options->record_path)
-      error.message += fmt::format("; the record so far is {}", *options->record_path);
+    if (outcome->record_path)
+      error.message += fmt::format("; the record so far is {}", *outcome->record_path);
     return error;
   }
   return printed;

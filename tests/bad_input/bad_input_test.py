@@ -135,6 +135,13 @@ class BadInput(unittest.TestCase):
         self.refused(*self.compare("--record", self.folder / "nowhere" / "r.json.gz"), names=["nowhere"])
         self.refused(*self.compare("--record", self.folder), names=[self.folder])
 
+    def test_an_older_record_beside_which_nothing_can_be_written(self):
+        record = self.folder / "r.json"
+        record.write_text("older\n")
+        (self.folder / "r.json.part").mkdir()
+        self.refused(*self.compare("--record", record), names=["r.json.part"])
+        self.assertEqual(record.read_text(), "older\n")
+
     def test_a_report_of_a_file_that_is_no_record(self):
         self.refused("report", self.folder / "gone.json.gz", names=["gone.json.gz"])
         self.refused("report", self.model, names=["m.gguf"])

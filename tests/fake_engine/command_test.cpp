@@ -151,6 +151,29 @@ TEST_F(Command, AnInterruptKeepsTheRecordAndPrintsTheLedger) {
   EXPECT_TRUE(eventually([this] { return engines_alive() == 0; }));
 }
 
+TEST_F(Command, AnOlderRecordOutlivesASessionThatMeasuresNothing) {
+  std::ofstream(record_path()) << "older\n";
+  script("b", {{"faults", {{{"method", "prepare"}, {"act", "die"}}}}});
+  EXPECT_EQ(exit_of(start_compare({"--budget", "5s"})), 3);
+  EXPECT_EQ(record_text(), "older\n");
+  EXPECT_NE(errors().find("the record so far is " + record_path() + ".part"), std::string::npos) << errors();
+  const Result<core::Record> record = core::parse_record(*text_of(record_path() + ".part"), "part");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->end_reason, "failed");
+}
+
+TEST_F(Command, AnOlderRecordMakesWayForTheFirstBlockEvenOfAKilledSession) {
+  std::ofstream(record_path()) << "older\n";
+  hang_b_in_measure();
+  const pid_t core = start_compare();
+  ASSERT_TRUE(eventually([this] { return is_measuring(); })) << errors();
+  ::kill(core, SIGKILL);
+  exit_of(core);
+  EXPECT_TRUE(core::parse_record(record_text(), "record"));
+  EXPECT_FALSE(std::filesystem::exists(record_path() + ".part"));
+  EXPECT_TRUE(eventually([this] { return engines_alive() == 0; }));
+}
+
 TEST_F(Command, LeavesNoEngineBehindWhenItIsKilled) {
   hang_b_in_measure();
   const pid_t core = start_compare();
