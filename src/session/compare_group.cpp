@@ -166,7 +166,7 @@ Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
     if (!entry.is_verify && entry.arm != "baseline") known.timed_blocks[entry.arm].push_back(block);
     const core::BlockPlace place{side.side, id, group_, known.rounds + 1, ++sequence_};
     if (Status status = log_.append(core::block_line(place, block.dump())); !status) return status;
-    return log_.settle();
+    return entry.is_verify ? Status{} : log_.settle();
   };
   Result<json> reply = side.engine->call("measure", {{"workload", id}, {"schedule", to_json(schedule)}},
                                          schedule.size(), on_block);

@@ -106,7 +106,8 @@ TEST_F(Command, ReportPrintsTheSameLedgerFromTheRecordAlone) {
 
 TEST_F(Command, ReportSaysThatAPackedRecordEndsInsideALine) {
   const std::string packed = record_path() + ".gz";
-  exit_of(start_compare({"--budget", "5s", "--record", packed}));
+  exit_of(start({"compare", spec("a"), spec("b"), "-m", model_path(), "-t", "1", "-p", "8", "--budget", "5s",
+                 "--record", packed}));
   // Five bytes less: inside the last member, and past the newline before it.
   std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 5);
   exit_of(start({"report", packed}));
