@@ -13,6 +13,10 @@ namespace opledger::cli {
 /// decides it (2, 3 or 130).
 using Action = std::function<Result<int>()>;
 
+/// Environment error for what stdout did not take; `problem` is the write's errno, 0 when that is gone.
+/// main.cpp flushes after every command and asks: a command need not, unless it wants the errno.
+Error lost_output(int problem);
+
 /// Each adds one subcommand to `app`, whose callback stores its Action.
 void add_engine(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);

@@ -15,6 +15,7 @@
 #include "cli/bench_flags.h"
 #include "cli/command.h"
 #include "cli/ledger_output.h"
+#include "core/record/read.h"
 #include "platform/clock.h"
 #include "platform/interrupt.h"
 #include "platform/machine_lock.h"
@@ -119,11 +120,12 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
   session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
   Result<session::CompareOutcome> outcome = session::run_compare(*options, clock, interrupt, progress);
   if (!outcome) return outcome.error();
-  Result<int> printed = print_ledger(outcome->record_text, "this session's record", output);
+  const Result<core::Record> record = core::parse_record(outcome->record_text, "this session's record");
+  Result<int> printed = record ? print_ledger(*record, output) : Result<int>(record.error());
   if (outcome->error) {
     Error error = *outcome->error;
-    if (options->record_path)
-      error.message += fmt::format("; the record so far is {}", *options->record_path);
+    if (outcome->record_path)
+      error.message += fmt::format("; the record so far is {}", *outcome->record_path);
     return error;
   }
   return printed;

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "cli/bench_flags.h"
+#include "cli/command.h"
 #include "core/ledger/analyse.h"
-#include "core/record/read.h"
 
 namespace opledger::cli {
 namespace {
@@ -49,13 +49,10 @@ Status check_output(const LedgerOutput& output) {
   return {};
 }
 
-Result<int> print_ledger(std::string_view record_text, std::string_view record_name,
-                         const LedgerOutput& output) {
-  const Result<core::Record> record = core::parse_record(record_text, record_name);
-  if (!record) return record.error();
-  const Result<core::RulesByFamily> rules = rules_of(*record);
+Result<int> print_ledger(const core::Record& record, const LedgerOutput& output) {
+  const Result<core::RulesByFamily> rules = rules_of(record);
   if (!rules) return rules.error();
-  const Result<core::Ledger> ledger = core::analyse(*record, *rules);
+  const Result<core::Ledger> ledger = core::analyse(record, *rules);
   if (!ledger) return ledger.error();
   const bool is_json_only = output.json_path == "-";
   if (!output.json_path.empty() && !is_json_only) {
@@ -66,8 +63,8 @@ Result<int> print_ledger(std::string_view record_text, std::string_view record_n
   const report::Format format = is_json_only ? report::Format::kJson : output.format;
   const bool has_colour = report::wants_colour(::isatty(STDOUT_FILENO) == 1, std::getenv("NO_COLOR"));
   const std::string text = report::render(*ledger, format, {has_colour});
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  const bool is_whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!is_whole || std::fflush(stdout) != 0) return lost_output(errno);
   return core::exit_code_of(*ledger);
 }
 

@@ -2,15 +2,22 @@
 // prints its own errors, and no exit code but those listed in docs/cli.md leaves this file.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <iostream>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "core/base/check.h"
+#include "core/base/plain_text.h"
 
 namespace opledger::cli {
 namespace {
@@ -32,7 +39,37 @@ int exit_code(Error::Kind kind) {
 
 void print_error(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "opledger: {}\n", message);
+  fmt::print(stderr, "opledger: {}\n", plain_text(message));
+}
+
+// An exit code of 0 over output that nobody got would be a lie.
+Status flush_stdout() {
+  errno = 0;
+  const bool is_flushed = std::fflush(stdout) == 0;
+  if (is_flushed && std::ferror(stdout) == 0) return {};
+  return lost_output(errno);
+}
+
+Result<int> run_action(const Action& action) {
+  try {
+    Result<int> outcome = action();
+    if (!outcome) return outcome;
+    if (Status status = flush_stdout(); !status) return status.error();
+    return outcome;
+  } catch (const std::system_error& error) {
+    // So fmt::print says that a write failed.
+    if (std::ferror(stdout) == 0) throw;
+    return lost_output(error.code().value());
+  }
+}
+
+// A program may be started without stdout. The next file that it opens would get that number, and the ledger
+// would be printed into the record; and whoever closed stdout must be told that output is lost.
+void occupy_standard_descriptors() {
+  constexpr std::array<int, 3> kModes{O_RDONLY, O_RDONLY, O_WRONLY};
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) static_cast<void>(::open("/dev/null", kModes[static_cast<size_t>(fd)]));
+  }
 }
 
 // The words of the command that was being read, for a next step that can be pasted: "opledger engine add".
@@ -48,7 +85,13 @@ std::string command_words(const CLI::App& app) {
 
 // CLI11 has exit codes of its own (105 and more) and prints several lines; ours are one line and 2.
 int refuse(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    const int code = app.exit(error);
+    std::cout.flush();
+    const Status status = flush_stdout();
+    if (!status) print_error(status.error().message);
+    return status ? code : kUsageError;
+  }
   const std::string words = command_words(app);
   print_error(fmt::format("{} (see `{} --help`)", error.what(), words));
   return kUsageError;
@@ -85,7 +128,7 @@ int run(int argc, char** argv) {
     return refuse(app, error);
   }
   OPLEDGER_CHECK(action != nullptr);
-  const Result<int> outcome = action();
+  const Result<int> outcome = run_action(action);
   if (outcome) return *outcome;
   print_error(outcome.error().message);
   return exit_code(outcome.error().kind);
@@ -96,6 +139,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    opledger::cli::occupy_standard_descriptors();
     return opledger::cli::run(argc, argv);
   } catch (const std::exception& bug) {
     std::fprintf(stderr, "opledger: bug: %s\n", bug.what());

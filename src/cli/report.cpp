@@ -21,9 +21,9 @@ Result<int> run_report(const ReportFlags& flags) {
   if (!format) return format.error();
   const LedgerOutput output{*format, flags.json_path};
   if (Status status = check_output(output); !status) return status.error();
-  const Result<platform::RecordText> record = platform::read_record_text(flags.record_path);
+  const Result<core::Record> record = platform::load_record(flags.record_path);
   if (!record) return record.error();
-  return print_ledger(record->text, flags.record_path, output);
+  return print_ledger(*record, output);
 }
 
 }  // namespace

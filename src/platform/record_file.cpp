@@ -103,15 +103,40 @@ Result<RecordText> unpack(const std::string& packed, const std::string& path) {
 }  // namespace
 
 Result<RecordWriter> RecordWriter::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0)
-    return Error::bad_input(
-        fmt::format("--record {}: cannot be written ({}): name another file", path, std::strerror(errno)));
-  return RecordWriter(path, fd, ends_with(path, ".gz"));
+  struct stat facts {};
+  const bool is_there = ::stat(path.c_str(), &facts) == 0;
+  const bool is_kept = is_there && S_ISREG(facts.st_mode) && facts.st_size > 0;
+  // What lies there may be the record of hours, and this session may fail before it measures anything.
+  std::error_code problem;
+  const std::string target = is_kept ? std::filesystem::canonical(path, problem).string() : path;
+  const std::string part = is_kept ? target + ".part" : "";
+  const bool is_refused = problem || (is_kept && ::access(target.c_str(), W_OK) != 0);
+  const int fd = is_refused
+                     ? -1
+                     : ::open((is_kept ? part : target).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                              is_kept ? facts.st_mode : 0644);
+  if (fd < 0) {
+    const int reason = problem ? problem.value() : errno;
+    return Error::bad_input(fmt::format("--record {}: {}cannot be written ({}): name another file", path,
+                                        is_refused || !is_kept ? "" : part + " ", std::strerror(reason)));
+  }
+  RecordWriter writer(target, part, fd);
+  writer.is_gzip_ = ends_with(path, ".gz");
+  return writer;
+}
+
+Status RecordWriter::settle() {
+  if (part_path_.empty()) return {};
+  if (::rename(part_path_.c_str(), path_.c_str()) != 0)
+    return Error::environment(fmt::format("--record {}: {} cannot be renamed to it ({}): the record is there",
+                                          path_, part_path_, std::strerror(errno)));
+  part_path_.clear();
+  return {};
 }
 
 RecordWriter::RecordWriter(RecordWriter&& other) noexcept
     : path_(std::move(other.path_)),
+      part_path_(std::move(other.part_path_)),
       fd_(std::exchange(other.fd_, -1)),
       is_gzip_(other.is_gzip_),
       whole_bytes_(other.whole_bytes_) {}
@@ -120,6 +145,7 @@ RecordWriter& RecordWriter::operator=(RecordWriter&& other) noexcept {
   if (this == &other) return *this;
   if (fd_ >= 0) ::close(fd_);
   path_ = std::move(other.path_);
+  part_path_ = std::move(other.part_path_);
   fd_ = std::exchange(other.fd_, -1);
   is_gzip_ = other.is_gzip_;
   whole_bytes_ = other.whole_bytes_;
@@ -127,7 +153,10 @@ RecordWriter& RecordWriter::operator=(RecordWriter&& other) noexcept {
 }
 
 RecordWriter::~RecordWriter() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ < 0) return;
+  ::close(fd_);
+  const bool is_worthless = !part_path_.empty() && whole_bytes_ == 0;
+  if (is_worthless) ::unlink(part_path_.c_str());
 }
 
 Status RecordWriter::append(std::string_view line) {

@@ -15,7 +15,8 @@ namespace opledger::platform {
 /// Writes one line at a time; each is handed to the kernel before append returns. Not thread-safe.
 class RecordWriter {
  public:
-  /// Creates or replaces `path`. Fails (bad input) where it cannot be written.
+  /// Begins a record of that name. Where a file with content has the name already, it stays until settle():
+  /// lines go to `path` + ".part" beside it. Fails (bad input) where either cannot be written.
   static Result<RecordWriter> open(const std::string& path);
 
   RecordWriter(RecordWriter&& other) noexcept;
@@ -27,12 +28,18 @@ class RecordWriter {
   /// `line` without its newline. On failure (environment: a full disk, a vanished mount) the file is cut back
   /// to its last whole line; appending may be tried again.
   Status append(std::string_view line);
-  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Gives the record its name, in place of the older file; to be called when it is worth more than that.
+  /// Again: does nothing. Fails (environment) where renaming does; the lines so far stay where they are.
+  Status settle();
+  /// Where the lines so far lie.
+  [[nodiscard]] const std::string& path() const { return part_path_.empty() ? path_ : part_path_; }
 
  private:
-  RecordWriter(std::string path, int fd, bool is_gzip) : path_(std::move(path)), fd_(fd), is_gzip_(is_gzip) {}
+  RecordWriter(std::string path, std::string part_path, int fd)
+      : path_(std::move(path)), part_path_(std::move(part_path)), fd_(fd) {}
 
-  std::string path_;
+  std::string path_;       ///< links followed where `part_path_` is used
+  std::string part_path_;  ///< empty once the record has its name
   int fd_ = -1;
   bool is_gzip_ = false;
   int64_t whole_bytes_ = 0;  ///< where the last whole line ends

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base/plain_text.h"
 #include "report/numbers.h"
 #include "report/report.h"
 
@@ -162,6 +163,29 @@ WorkloadView workload_view(const WorkloadLedger& w) {
   return view;
 }
 
+void make_plain(std::vector<std::string>& texts) {
+  for (std::string& text : texts) text = plain_text(text);
+}
+
+void make_plain(std::vector<LineView>& lines) {
+  for (LineView& line : lines) {
+    line.name = plain_text(line.name);
+    line.evidence = plain_text(line.evidence);
+    make_plain(line.notes);
+  }
+}
+
+void make_plain(WorkloadView& view) {
+  for (std::string* text : {&view.title, &view.headline, &view.engine_a, &view.engine_b})
+    *text = plain_text(*text);
+  for (auto* texts : {&view.totals, &view.next, &view.leave, &view.caveats}) make_plain(*texts);
+  for (auto* lines : {&view.totals_lines, &view.rows, &view.lines}) make_plain(*lines);
+  for (CheckView& check : view.checks) {
+    check.engine = plain_text(check.engine);
+    check.text = plain_text(check.text);
+  }
+}
+
 }  // namespace
 
 ReportView view_of(const core::Ledger& ledger) {
@@ -170,6 +194,10 @@ ReportView view_of(const core::Ledger& ledger) {
   view.machine = machine_text(ledger.machine_json);
   view.differs = ledger.differs;
   for (const WorkloadLedger& workload : ledger.workloads) view.workloads.push_back(workload_view(workload));
+  view.title = plain_text(view.title);
+  view.machine = plain_text(view.machine);
+  make_plain(view.differs);
+  for (WorkloadView& workload : view.workloads) make_plain(workload);
   return view;
 }
 

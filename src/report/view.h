@@ -44,6 +44,7 @@ struct ReportView {
   std::vector<WorkloadView> workloads;
 };
 
+/// No text of it holds a control character, whatever the record holds.
 ReportView view_of(const core::Ledger& ledger);
 
 }  // namespace opledger::report

@@ -17,8 +17,15 @@ bool is_time(const json& value) {
   return value.is_number_integer() && value.get<int64_t>() >= 0;
 }
 
+// What the record's reader takes: more than eleven days is no pass.
+constexpr int64_t kMostNs = 1'000'000'000'000'000;
+
+bool is_duration(const json& value) {
+  return is_time(value) && value.get<int64_t>() <= kMostNs;
+}
+
 bool is_list_of(const json& value, size_t count) {
-  return value.is_array() && value.size() == count && std::all_of(value.begin(), value.end(), is_time);
+  return value.is_array() && value.size() == count && std::all_of(value.begin(), value.end(), is_duration);
 }
 
 /// Either null, or one array of `units` times per pass.
@@ -32,12 +39,21 @@ bool is_digest(const json& value) {
   return value.is_string() && value.get_ref<const std::string&>().size() == 32;
 }
 
+Status check_pass_times(const json& block) {
+  for (const json& pass : block.at("passes")) {
+    const auto graph_ns = pass.at("graph_ns").get<int64_t>();
+    if (graph_ns < 1 || graph_ns > pass.at("wall_ns").get<int64_t>())
+      return bad_key("graph_ns", "of a timed pass is not from 1 to its wall_ns");
+  }
+  return {};
+}
+
 Status check_passes(const json& block, size_t passes) {
   const json digests = block.value("digests", json());
   if (!digests.is_array() || digests.empty()) return bad_key("digests", "is no list");
   for (const json& rows : digests) {
-    if (!rows.is_array() || !std::all_of(rows.begin(), rows.end(), is_digest)) {
-      return bad_key("digests", "holds something other than 32 hex digits per row");
+    if (!rows.is_array() || rows.empty() || !std::all_of(rows.begin(), rows.end(), is_digest)) {
+      return bad_key("digests", "holds something other than 32 hex digits per row, or no row");
     }
   }
   const json list = block.value("passes", json());
@@ -45,9 +61,11 @@ Status check_passes(const json& block, size_t passes) {
     return bad_key("passes", "has not as many passes as were asked for");
   for (const json& pass : list) {
     if (!pass.is_object()) return bad_key("passes", "holds something other than objects");
-    for (const char* key : {"wall_ns", "graph_ns", "instrument_ns", "digest"}) {
-      if (!is_time(pass.value(key, json()))) return bad_key(key, "of a pass is no integer from 0 up");
+    for (const char* key : {"wall_ns", "graph_ns", "instrument_ns"}) {
+      if (!is_duration(pass.value(key, json())))
+        return bad_key(key, "of a pass is no time from 0 to 10^15 ns");
     }
+    if (!is_time(pass.value("digest", json()))) return bad_key("digest", "of a pass is no integer from 0 up");
     if (pass.at("digest").get<size_t>() >= digests.size())
       return bad_key("digest", "of a pass is beyond the digests");
   }
@@ -59,12 +77,31 @@ Status check_threads(const json& block) {
   if (!threads.is_array()) return bad_key("threads", "is no list");
   for (const json& thread : threads) {
     const json delay = thread.is_object() ? thread.value("run_delay_ns", json()) : json();
-    if (!thread.is_object() || !is_time(thread.value("cpu_ns", json())) ||
-        !(delay.is_null() || is_time(delay))) {
+    if (!thread.is_object() || !is_duration(thread.value("cpu_ns", json())) ||
+        !(delay.is_null() || is_duration(delay))) {
       return bad_key("threads", "holds something other than cpu_ns and run_delay_ns");
     }
   }
   return {};
+}
+
+bool is_stamped(const std::string& arm) {
+  return arm == "stamp" || arm.rfind("stamped_replay", 0) == 0;
+}
+
+// Without all three nobody can see that the stamps add up to the pass.
+Status check_stamps(const json& block) {
+  for (const char* key : {"unit_ns", "head_ns", "tail_ns"}) {
+    if (block.value(key, json()).is_null()) return bad_key(key, "is missing in a stamped arm");
+  }
+  return {};
+}
+
+Status check_shared_inputs(const json& block) {
+  const json shared = block.value("shared_inputs", json());
+  if (shared.is_null() || shared == 0) return {};
+  return bad_key("shared_inputs",
+                 "is not 0: a copy could join its original's run, and its time means nothing");
 }
 
 Status check_unit_times(const json& block, size_t passes, size_t units) {
@@ -95,6 +132,11 @@ Status check_block(const json& block, const std::string& workload, const Schedul
   if (Status status = check_unit_times(block, passes, units); !status) return status;
   const json state = block.value("state_digest", json());
   if (!state.is_null() && !is_digest(state)) return bad_key("state_digest", "is no 32 hex digits");
+  if (!entry.is_verify) {
+    if (Status status = check_pass_times(block); !status) return status;
+    if (Status status = is_stamped(entry.arm) ? check_stamps(block) : Status{}; !status) return status;
+  }
+  if (Status status = check_shared_inputs(block); !status) return status;
   if (Status status = check_threads(block); !status) return status;
   for (const char* key : {"voluntary_switches", "involuntary_switches"}) {
     const json value = block.value(key, json());
@@ -103,6 +145,8 @@ Status check_block(const json& block, const std::string& workload, const Schedul
   if (!is_time(block.value("started_ns", json())) || !is_time(block.value("ended_ns", json()))) {
     return bad_key("started_ns", "or ended_ns is no time");
   }
+  if (block.at("ended_ns").get<int64_t>() < block.at("started_ns").get<int64_t>())
+    return bad_key("ended_ns", "lies before started_ns");
   return {};
 }
 

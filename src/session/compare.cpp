@@ -115,6 +115,10 @@ Result<CompareOutcome> run_compare(const CompareOptions& options, const platform
   if (!log) return log.error();
   if (Status status = log->append(core::record_line(header_of(options, machine))); !status)
     return status.error();
+  if (log->path() != options.record_path)
+    progress.say(
+        fmt::format("{} is kept until the first block is measured: this session's record is {} till then",
+                    *options.record_path, *log->path()));
 
   CompareOutcome outcome;
   std::array<Side, 2> sides{std::move(*a), std::move(*b)};
@@ -125,12 +129,14 @@ Result<CompareOutcome> run_compare(const CompareOptions& options, const platform
     if (end) {
       outcome.end_reason = *end;
       if (Status status = log->append(core::end_line(*end)); !status) outcome.error = status.error();
+      if (Status status = log->settle(); !status) outcome.error = status.error();
     } else {
       outcome.error = end.error();
       outcome.end_reason = close_failed(*log, end.error());
     }
   }
   outcome.record_text = log->text();
+  outcome.record_path = log->path();
   return outcome;
 }
 

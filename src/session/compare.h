@@ -45,9 +45,10 @@ struct CompareOptions {
 };
 
 struct CompareOutcome {
-  std::string record_text;     ///< every line of the record
-  std::string end_reason;      ///< complete, budget, interrupted, failed
-  std::optional<Error> error;  ///< why it failed, or that it was interrupted
+  std::string record_text;                 ///< every line of the record
+  std::optional<std::string> record_path;  ///< where it lies: FILE.part when FILE is an older record, kept
+  std::string end_reason;                  ///< complete, budget, interrupted, failed
+  std::optional<Error> error;              ///< why it failed, or that it was interrupted
 };
 
 /// Checks everything that can be checked before an engine starts (an Error then, and no record), then

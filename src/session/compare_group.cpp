@@ -164,8 +164,9 @@ Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
     blocks.push_back(block);
     if (!is_recorded) return {};
     if (!entry.is_verify && entry.arm != "baseline") known.timed_blocks[entry.arm].push_back(block);
-    return log_.append(
-        core::block_line({side.side, id, group_, known.rounds + 1, ++sequence_}, block.dump()));
+    const core::BlockPlace place{side.side, id, group_, known.rounds + 1, ++sequence_};
+    if (Status status = log_.append(core::block_line(place, block.dump())); !status) return status;
+    return entry.is_verify ? Status{} : log_.settle();
   };
   Result<json> reply = side.engine->call("measure", {{"workload", id}, {"schedule", to_json(schedule)}},
                                          schedule.size(), on_block);

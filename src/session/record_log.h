@@ -22,6 +22,12 @@ class RecordLog {
     text_ += '\n';
     return file_ ? file_->append(line) : Status{};
   }
+  /// The record is worth more than an older file of its name, and takes the name.
+  Status settle() { return file_ ? file_->settle() : Status{}; }
+  /// Where the lines so far lie; empty without a file.
+  [[nodiscard]] std::optional<std::string> path() const {
+    return file_ ? std::optional(file_->path()) : std::nullopt;
+  }
   /// All lines so far.
   [[nodiscard]] const std::string& text() const { return text_; }
 

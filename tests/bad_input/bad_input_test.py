@@ -116,9 +116,31 @@ class BadInput(unittest.TestCase):
 
     # The record and the machine
 
+    def test_output_that_nobody_gets(self):
+        record = self.folder / "r.json"
+        record.write_text(json.dumps({"type": "header", "schema": "opledger-record", "version": 1, "machine": {"cores": 1}}) + "\n")
+        graph = ("graph", self.fake("fake_a"), "-m", self.model, "-p", "8")
+        for arguments in (("report", record), ("report", record, "--json", "-"), graph, (*graph, "--json", "-"),
+                          ("engine", "list"), ("--help",), ("skeleton", "--arch", "llama", "--layers", "1", "--vocab", "256",
+                                                           "-o", self.folder / "s.gguf", "--json", "-")):
+            for where in (">/dev/full", ">&-"):
+                with self.subTest(arguments=arguments, where=where):
+                    run = subprocess.run(["sh", "-c", f'exec "$@" {where}', "sh", OPLEDGER, *map(str, arguments)],
+                                         stderr=subprocess.PIPE, text=True, check=False, env=self.environment, timeout=120)
+                    self.assertEqual(run.returncode, 2, run.stderr)
+                    self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+                    self.assertIn("opledger: stdout: cannot be written", run.stderr)
+
     def test_a_record_that_cannot_be_written(self):
         self.refused(*self.compare("--record", self.folder / "nowhere" / "r.json.gz"), names=["nowhere"])
         self.refused(*self.compare("--record", self.folder), names=[self.folder])
+
+    def test_an_older_record_beside_which_nothing_can_be_written(self):
+        record = self.folder / "r.json"
+        record.write_text("older\n")
+        (self.folder / "r.json.part").mkdir()
+        self.refused(*self.compare("--record", record), names=["r.json.part"])
+        self.assertEqual(record.read_text(), "older\n")
 
     def test_a_report_of_a_file_that_is_no_record(self):
         self.refused("report", self.folder / "gone.json.gz", names=["gone.json.gz"])

@@ -104,6 +104,16 @@ TEST_F(Command, ReportPrintsTheSameLedgerFromTheRecordAlone) {
   EXPECT_EQ(output(), first);
 }
 
+TEST_F(Command, ReportSaysThatAPackedRecordEndsInsideALine) {
+  const std::string packed = record_path() + ".gz";
+  exit_of(start({"compare", spec("a"), spec("b"), "-m", model_path(), "-t", "1", "-p", "8", "--budget", "5s",
+                 "--record", packed}));
+  // Five bytes less: inside the last member, and past the newline before it.
+  std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 5);
+  exit_of(start({"report", packed}));
+  EXPECT_NE(output().find("ends inside its last line"), std::string::npos) << output() << errors();
+}
+
 TEST_F(Command, JsonOnStdoutIsNothingButJson) {
   exit_of(start_compare({"--budget", "5s", "--json", "-"}));
   EXPECT_FALSE(json::parse(output(), nullptr, false).is_discarded()) << output().substr(0, 200);
@@ -139,6 +149,29 @@ TEST_F(Command, AnInterruptKeepsTheRecordAndPrintsTheLedger) {
   const Result<core::Record> record = core::parse_record(record_text(), "record");
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->end_reason, "interrupted");
+  EXPECT_TRUE(eventually([this] { return engines_alive() == 0; }));
+}
+
+TEST_F(Command, AnOlderRecordOutlivesASessionThatMeasuresNothing) {
+  std::ofstream(record_path()) << "older\n";
+  script("b", {{"faults", {{{"method", "prepare"}, {"act", "die"}}}}});
+  EXPECT_EQ(exit_of(start_compare({"--budget", "5s"})), 3);
+  EXPECT_EQ(record_text(), "older\n");
+  EXPECT_NE(errors().find("the record so far is " + record_path() + ".part"), std::string::npos) << errors();
+  const Result<core::Record> record = core::parse_record(*text_of(record_path() + ".part"), "part");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->end_reason, "failed");
+}
+
+TEST_F(Command, AnOlderRecordMakesWayForTheFirstBlockEvenOfAKilledSession) {
+  std::ofstream(record_path()) << "older\n";
+  hang_b_in_measure();
+  const pid_t core = start_compare();
+  ASSERT_TRUE(eventually([this] { return is_measuring(); })) << errors();
+  ::kill(core, SIGKILL);
+  exit_of(core);
+  EXPECT_TRUE(core::parse_record(record_text(), "record"));
+  EXPECT_FALSE(std::filesystem::exists(record_path() + ".part"));
   EXPECT_TRUE(eventually([this] { return engines_alive() == 0; }));
 }
 

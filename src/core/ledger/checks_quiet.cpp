@@ -23,32 +23,43 @@ Check undisturbed(const SideSamples& samples) {
               CheckStatus::kNotRun,
               std::nullopt,
               std::nullopt,
-              "the engine reports no thread times and no switches"};
+              "the engine reports neither how long threads waited nor switches"};
   double delay_ns = 0;
+  double watched_ns = 0;  // of threads whose waiting is known
   double thread_ns = 0;
   double switches = 0;
   bool has_switches = false;
   for (const Block* block : samples.blocks) {
     const auto elapsed = static_cast<double>(block->ended_ns - block->started_ns);
     for (const ThreadUse& thread : block->threads) {
-      delay_ns += static_cast<double>(thread.run_delay_ns);
       thread_ns += elapsed;
+      if (!thread.run_delay_ns) continue;
+      delay_ns += static_cast<double>(*thread.run_delay_ns);
+      watched_ns += elapsed;
     }
     if (!block->involuntary_switches) continue;
     switches += static_cast<double>(*block->involuntary_switches);
     has_switches = true;
   }
-  if (thread_ns <= 0) return check;
+  if (thread_ns <= 0 || (watched_ns <= 0 && !has_switches)) return check;
   const double per_second = switches / (thread_ns * 1e-9);
-  check.value = delay_ns / thread_ns;
-  check.limit = kRunDelayRatio;
-  const bool held = delay_ns > 0 ? *check.value <= kRunDelayRatio : per_second <= kSwitchesPerThreadSecond;
+  const std::string switches_text =
+      fmt::format("{:.0f} involuntary switches, {:.1f} per thread and second", switches, per_second);
+  bool held = per_second <= kSwitchesPerThreadSecond;
+  if (watched_ns > 0) {
+    check.value = delay_ns / watched_ns;
+    check.limit = kRunDelayRatio;
+    if (delay_ns > 0) held = *check.value <= kRunDelayRatio;
+    check.text = fmt::format("threads waited {:.2f}% of their time for a core (at most {:.0f}%)",
+                             100 * *check.value, 100 * kRunDelayRatio);
+    if (has_switches) check.text += "; " + switches_text;
+  } else {
+    check.value = per_second;
+    check.limit = kSwitchesPerThreadSecond;
+    check.text = fmt::format("{} (at most {:.0f}); how long threads waited for a core is not known",
+                             switches_text, kSwitchesPerThreadSecond);
+  }
   check.status = held ? CheckStatus::kHeld : CheckStatus::kFailed;
-  check.text = fmt::format("threads waited {:.2f}% of their time for a core (at most {:.0f}%)",
-                           100 * *check.value, 100 * kRunDelayRatio);
-  if (has_switches)
-    check.text +=
-        fmt::format("; {:.0f} involuntary switches, {:.1f} per thread and second", switches, per_second);
   return check;
 }
 

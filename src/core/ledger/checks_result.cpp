@@ -30,7 +30,12 @@ Check deterministic(const SideSamples& samples) {
   Check check{"deterministic",   side_name(samples.side), CheckStatus::kNotRun, std::nullopt, 1.0,
               "no baseline pass"};
   if (samples.baseline_passes == 0) return check;
-  const size_t different = baseline_digests(samples, std::nullopt).size();
+  const std::set<Digest> digests = baseline_digests(samples, std::nullopt);
+  if (digests.count(Digest{}) > 0) {
+    check.text = "baseline passes without a digest";
+    return check;
+  }
+  const size_t different = digests.size();
   check.value = static_cast<double>(different);
   check.status = different == 1 ? CheckStatus::kHeld : CheckStatus::kFailed;
   check.text =
@@ -39,9 +44,18 @@ Check deterministic(const SideSamples& samples) {
 }
 
 struct ArmFindings {
-  std::set<std::string> unequal, bad_logits, unequal_state, arms, state_arms;
+  std::set<std::string> unequal, bad_logits, unequal_state, shared, arms, state_arms;
+  std::set<std::string> unseen;  // logits or their digests are not in the record
   int passes = 0;
 };
+
+void look_at_logits(const Block& block, ArmFindings& findings) {
+  if (!block.logits)
+    findings.unseen.insert(block.arm);
+  else if (*block.logits != "ok")
+    findings.bad_logits.insert(block.arm);
+  if (block.shared_inputs.value_or(0) != 0) findings.shared.insert(block.arm);
+}
 
 void look_at_states(const SideSamples& samples, ArmFindings& findings) {
   // Equal across launches too: the state is computed from zero by the same arithmetic on the same tokens.
@@ -50,7 +64,7 @@ void look_at_states(const SideSamples& samples, ArmFindings& findings) {
     if (!expected && block->arm == "baseline") expected = block->state_digest;
   }
   for (const Block* block : samples.verify_blocks) {
-    if (block->logits != "ok") findings.bad_logits.insert(block->arm);
+    look_at_logits(*block, findings);
     if (!block->state_digest || !expected) continue;
     findings.state_arms.insert(block->arm);
     if (block->state_digest != expected) findings.unequal_state.insert(block->arm);
@@ -62,10 +76,13 @@ ArmFindings look_at_arms(const SideSamples& samples) {
   for (const Block* block : samples.blocks) {
     const std::set<Digest> expected = baseline_digests(samples, block->place.group);
     findings.arms.insert(block->arm);
-    if (block->logits != "ok") findings.bad_logits.insert(block->arm);
+    look_at_logits(*block, findings);
     for (const Pass& pass : block->passes) {
       ++findings.passes;
-      if (expected.count(block->digests[static_cast<size_t>(pass.digest)]) == 0)
+      const Digest& digest = block->digests[static_cast<size_t>(pass.digest)];
+      if (digest.empty())
+        findings.unseen.insert(block->arm);
+      else if (expected.count(digest) == 0)
         findings.unequal.insert(block->arm);
     }
   }
@@ -77,11 +94,7 @@ std::string joined(const std::set<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Check identical(const SideSamples& samples) {
-  Check check{"identical", side_name(samples.side), CheckStatus::kNotRun, std::nullopt,
-              0.0,         "no baseline pass"};
-  if (samples.baseline_passes == 0) return check;
-  const ArmFindings findings = look_at_arms(samples);
+std::vector<std::string> problems_of(const ArmFindings& findings) {
   std::vector<std::string> problems;
   if (!findings.unequal.empty())
     problems.push_back("other logits than the baseline in " + joined(findings.unequal));
@@ -89,9 +102,20 @@ Check identical(const SideSamples& samples) {
     problems.push_back("logits not finite or constant in " + joined(findings.bad_logits));
   if (!findings.unequal_state.empty())
     problems.push_back("other KV or state bytes than the baseline in " + joined(findings.unequal_state));
+  if (!findings.shared.empty())
+    problems.push_back("copies could join their originals' runs in " + joined(findings.shared));
+  return problems;
+}
+
+Check identical(const SideSamples& samples) {
+  Check check{"identical", side_name(samples.side), CheckStatus::kNotRun, std::nullopt,
+              0.0,         "no baseline pass"};
+  if (samples.baseline_passes == 0) return check;
+  const ArmFindings findings = look_at_arms(samples);
+  const std::vector<std::string> problems = problems_of(findings);
   std::set<std::string> damaged = findings.unequal;
-  damaged.insert(findings.bad_logits.begin(), findings.bad_logits.end());
-  damaged.insert(findings.unequal_state.begin(), findings.unequal_state.end());
+  for (const auto* more : {&findings.bad_logits, &findings.unequal_state, &findings.shared})
+    damaged.insert(more->begin(), more->end());
   check.value = static_cast<double>(damaged.size());
   std::set<std::string> unverified;
   std::set_difference(findings.arms.begin(), findings.arms.end(), findings.state_arms.begin(),
@@ -99,6 +123,8 @@ Check identical(const SideSamples& samples) {
   if (!problems.empty()) {
     check.status = CheckStatus::kFailed;
     check.text = fmt::format("{}", fmt::join(problems, "; "));
+  } else if (!findings.unseen.empty()) {
+    check.text = "logits were not looked at or not digested for " + joined(findings.unseen);
   } else if (!unverified.empty()) {
     check.text = fmt::format("logits are equal in {} passes, but KV and state were not digested for {}",
                              findings.passes, joined(unverified));
@@ -110,22 +136,40 @@ Check identical(const SideSamples& samples) {
   return check;
 }
 
-// Stamped passes whose parts do not add up to the pass, to the nanosecond.
-int broken_sums(const SideSamples& samples, int& looked_at) {
-  int broken = 0;
+struct StampSums {
+  int passes = 0;
+  int broken = 0;   ///< whose parts do not add up to the pass, to the nanosecond
+  int unknown = 0;  ///< of these: whose parts are not all in the record
+};
+
+bool is_stamped(const Block& block) {
+  return block.arm == "stamp" || block.arm.rfind("stamped_replay", 0) == 0;
+}
+
+bool adds_up(const Block& block, size_t pass) {
+  // Taken off one by one: sums of hostile times would overflow.
+  int64_t left = block.passes[pass].graph_ns - (*block.head_ns)[pass];
+  const auto take = [&left](int64_t ns) { left = left < 0 ? left : left - ns; };
+  take((*block.tail_ns)[pass]);
+  for (const int64_t ns : (*block.unit_ns)[pass]) take(ns);
+  if (block.copy_ns) {
+    for (const int64_t ns : (*block.copy_ns)[pass]) take(ns);
+  }
+  return left == 0;
+}
+
+StampSums stamp_sums(const SideSamples& samples) {
+  StampSums sums;
   for (const Block* block : samples.blocks) {
-    if (!block->unit_ns || !block->head_ns || !block->tail_ns) continue;
+    if (!is_stamped(*block)) continue;
+    const bool is_whole = block->unit_ns && block->head_ns && block->tail_ns;
     for (size_t p = 0; p < block->passes.size(); ++p) {
-      int64_t sum = (*block->head_ns)[p] + (*block->tail_ns)[p];
-      for (const int64_t ns : (*block->unit_ns)[p]) sum += ns;
-      if (block->copy_ns) {
-        for (const int64_t ns : (*block->copy_ns)[p]) sum += ns;
-      }
-      ++looked_at;
-      if (sum != block->passes[p].graph_ns) ++broken;
+      ++sums.passes;
+      if (!is_whole) ++sums.unknown;
+      if (!is_whole || !adds_up(*block, p)) ++sums.broken;
     }
   }
-  return broken;
+  return sums;
 }
 
 GroupFigures closures(const SideSamples& samples) {
@@ -160,18 +204,18 @@ Check closes(const PairSamples& pair, Side side) {
         samples.price_ns.empty() ? "no price of a stamp in the record" : "no stamped pass beside a baseline";
     return check;
   }
-  int stamped = 0;
-  const int broken = broken_sums(samples, stamped);
+  const StampSums sums = stamp_sums(samples);
   check.value = closure->centre;
   check.text = fmt::format(
       "stamps add up to {} of the baseline (1 ± {:.2f}){}",
       closure->interval ? fmt::format("{:.4f} ± {:.4f}", closure->centre, closure->interval->half_width())
                         : fmt::format("{:.4f}", closure->centre),
       limit, replay_all_text(pair, side));
-  if (broken > 0) {
+  if (sums.broken > 0) {
     check.status = CheckStatus::kFailed;
     check.text += fmt::format("; in {} of {} stamped passes head, units and tail do not add up to the pass",
-                              broken, stamped);
+                              sums.broken, sums.passes);
+    if (sums.unknown > 0) check.text += fmt::format(" ({} of them lack one of the three)", sums.unknown);
   } else if (std::abs(closure->centre - 1) > limit) {
     check.status = CheckStatus::kFailed;
   } else if (!closure->interval) {

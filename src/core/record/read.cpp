@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/record/consistency.h"
+
 namespace opledger::core {
 
 namespace {
@@ -51,9 +53,35 @@ int small_integer(const Json& object, const char* key) {
   return static_cast<int>(value);
 }
 
+// More than eleven days is no pass.
+constexpr int64_t kMostNs = 1'000'000'000'000'000;
+constexpr const char* kTimeForm = "a time in ns from 0 to 10^15";
+
+int64_t as_time(const Json& value, const char* key) {
+  const int64_t ns = as_integer(value, key);
+  if (ns < 0 || ns > kMostNs) wrong(key, kTimeForm);
+  return ns;
+}
+
+int64_t time(const Json& object, const char* key) {
+  return as_time(need(object, key, kTimeForm), key);
+}
+
 std::optional<int64_t> maybe_integer(const Json& object, const char* key) {
   const Json* value = find(object, key);
   return value == nullptr ? std::nullopt : std::optional(as_integer(*value, key));
+}
+
+std::optional<int64_t> maybe_time(const Json& object, const char* key) {
+  const Json* value = find(object, key);
+  return value == nullptr ? std::nullopt : std::optional(as_time(*value, key));
+}
+
+// Of CLOCK_MONOTONIC: how long the machine runs has no limit.
+int64_t moment(const Json& object, const char* key) {
+  const int64_t ns = maybe_integer(object, key).value_or(0);
+  if (ns < 0) wrong(key, "a time in ns from 0 up");
+  return ns;
 }
 
 std::optional<double> maybe_number(const Json& object, const char* key) {
@@ -93,6 +121,14 @@ std::vector<int64_t> integers(const Json& values, const char* key) {
   std::vector<int64_t> out;
   out.reserve(values.size());
   for (const Json& value : values) out.push_back(as_integer(value, key));
+  return out;
+}
+
+std::vector<int64_t> times(const Json& values, const char* key) {
+  if (!values.is_array()) wrong(key, "a list of integers");
+  std::vector<int64_t> out;
+  out.reserve(values.size());
+  for (const Json& value : values) out.push_back(as_time(value, key));
   return out;
 }
 
@@ -298,14 +334,14 @@ std::optional<std::vector<std::vector<int64_t>>> maybe_table(const Json& object,
   if (value == nullptr) return std::nullopt;
   if (!value->is_array() || value->size() != passes) wrong(key, "a list with one list per pass");
   std::vector<std::vector<int64_t>> table;
-  for (const Json& row : *value) table.push_back(integers(row, key));
+  for (const Json& row : *value) table.push_back(times(row, key));
   return table;
 }
 
 std::optional<std::vector<int64_t>> maybe_list(const Json& object, const char* key, size_t passes) {
   const Json* value = find(object, key);
   if (value == nullptr) return std::nullopt;
-  std::vector<int64_t> out = integers(*value, key);
+  std::vector<int64_t> out = times(*value, key);
   if (out.size() != passes) wrong(key, "a list with one integer per pass");
   return out;
 }
@@ -316,9 +352,11 @@ void read_passes(const Json& body, Block& block) {
   }
   for (const Json& entry : list(body, "passes")) {
     Pass pass;
-    pass.wall_ns = integer(entry, "wall_ns");
-    pass.graph_ns = integer(entry, "graph_ns");
-    pass.instrument_ns = maybe_integer(entry, "instrument_ns").value_or(0);
+    pass.wall_ns = time(entry, "wall_ns");
+    pass.graph_ns = time(entry, "graph_ns");
+    pass.instrument_ns = maybe_time(entry, "instrument_ns").value_or(0);
+    const bool is_possible = 0 < pass.graph_ns && pass.graph_ns <= pass.wall_ns;
+    if (!block.is_verify && !is_possible) wrong("graph_ns", "from 1 to the pass's wall_ns");
     const int64_t digest = integer(entry, "digest");
     if (digest < 0 || digest >= static_cast<int64_t>(block.digests.size()))
       wrong("digest", "an index into digests");
@@ -340,20 +378,22 @@ Block read_block(const Json& line) {
     block.is_verify = verify->is_boolean() && verify->get<bool>();
   read_passes(body, block);
   const size_t passes = block.passes.size();
-  block.logits = text_or(body, "logits", "ok");
+  if (find(body, "logits") != nullptr) block.logits = text(body, "logits");
   block.unit_ns = maybe_table(body, "unit_ns", passes);
   block.copy_ns = maybe_table(body, "copy_ns", passes);
   block.head_ns = maybe_list(body, "head_ns", passes);
   block.tail_ns = maybe_list(body, "tail_ns", passes);
   if (find(body, "state_digest") != nullptr) block.state_digest = text(body, "state_digest");
+  block.shared_inputs = maybe_integer(body, "shared_inputs");
   if (find(body, "threads") != nullptr) {
     for (const Json& thread : list(body, "threads"))
-      block.threads.push_back({integer(thread, "cpu_ns"), maybe_integer(thread, "run_delay_ns").value_or(0)});
+      block.threads.push_back({time(thread, "cpu_ns"), maybe_time(thread, "run_delay_ns")});
   }
   block.voluntary_switches = maybe_integer(body, "voluntary_switches");
   block.involuntary_switches = maybe_integer(body, "involuntary_switches");
-  block.started_ns = maybe_integer(body, "started_ns").value_or(0);
-  block.ended_ns = maybe_integer(body, "ended_ns").value_or(0);
+  block.started_ns = moment(body, "started_ns");
+  block.ended_ns = moment(body, "ended_ns");
+  if (block.ended_ns < block.started_ns) wrong("ended_ns", "at or after started_ns");
   return block;
 }
 
@@ -369,8 +409,13 @@ Event read_event(const Json& line) {
 }
 
 LogitsFacts read_logits(const Json& line) {
-  return {text(line, "workload"), integer(line, "rows"), maybe_number(line, "top1_agreement_ratio"),
-          maybe_number(line, "kl_nats_mean")};
+  LogitsFacts facts{text(line, "workload"), integer(line, "rows"), maybe_number(line, "top1_agreement_ratio"),
+                    maybe_number(line, "kl_nats_mean")};
+  if (facts.rows < 1) wrong("rows", "at least 1");
+  const double agreement = facts.top1_agreement_ratio.value_or(0);
+  if (agreement < 0 || agreement > 1) wrong("top1_agreement_ratio", "from 0 to 1");
+  if (facts.kl_nats_mean.value_or(0) < 0) wrong("kl_nats_mean", "at least 0");
+  return facts;
 }
 
 using LineReader = void (*)(const Json&, Record&);
@@ -399,8 +444,12 @@ void read_line(const Json& line, int number, Record& record) {
   const std::string type = text(line, "type");
   if ((number == 1) != (type == "header"))
     throw Problem{"the first line, and only the first, must be the header: is this an opledger record?"};
+  if (record.end_reason) throw Problem{"stands after the end line, which must be the last"};
   for (const LineType& known : kLineTypes) {
-    if (type == known.type) return known.read(line, record);
+    if (type != known.type) continue;
+    known.read(line, record);
+    if (std::optional<std::string> misfit = misfit_of_last(type, record)) throw Problem{*misfit};
+    return;
   }
   record.doubts.push_back(fmt::format("line {} has the unknown type \"{}\" and was ignored", number, type));
 }

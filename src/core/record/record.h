@@ -154,7 +154,7 @@ struct Pass {
 
 struct ThreadUse {
   int64_t cpu_ns = 0;
-  int64_t run_delay_ns = 0;
+  std::optional<int64_t> run_delay_ns;  ///< empty: the system does not say
 };
 
 /// Where a block stands in the session.
@@ -174,10 +174,11 @@ struct Block {
   bool is_verify = false;  ///< untimed: its times mean nothing
   std::vector<Pass> passes;
   std::vector<std::vector<std::string>> digests;
-  std::string logits = "ok";  ///< ok, not_finite, constant
+  std::optional<std::string> logits;  ///< ok, not_finite, constant; empty: nobody looked
   std::optional<std::vector<std::vector<int64_t>>> unit_ns, copy_ns;
   std::optional<std::vector<int64_t>> head_ns, tail_ns;
   std::optional<std::string> state_digest;
+  std::optional<int64_t> shared_inputs;  ///< empty: not looked at
   std::vector<ThreadUse> threads;
   std::optional<int64_t> voluntary_switches, involuntary_switches;
   int64_t started_ns = 0, ended_ns = 0;

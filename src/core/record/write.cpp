@@ -151,18 +151,19 @@ std::string record_line(const Block& block) {
   }
   Json threads = Json::array();
   for (const ThreadUse& thread : block.threads)
-    threads.push_back({{"cpu_ns", thread.cpu_ns}, {"run_delay_ns", thread.run_delay_ns}});
+    threads.push_back({{"cpu_ns", thread.cpu_ns}, {"run_delay_ns", or_null(thread.run_delay_ns)}});
   const Json body = {{"workload", block.place.workload},
                      {"arm", block.arm},
                      {"verify", block.is_verify},
                      {"passes", passes},
                      {"digests", block.digests},
-                     {"logits", block.logits},
+                     {"logits", or_null(block.logits)},
                      {"unit_ns", or_null(block.unit_ns)},
                      {"copy_ns", or_null(block.copy_ns)},
                      {"head_ns", or_null(block.head_ns)},
                      {"tail_ns", or_null(block.tail_ns)},
                      {"state_digest", or_null(block.state_digest)},
+                     {"shared_inputs", or_null(block.shared_inputs)},
                      {"threads", threads},
                      {"voluntary_switches", or_null(block.voluntary_switches)},
                      {"involuntary_switches", or_null(block.involuntary_switches)},

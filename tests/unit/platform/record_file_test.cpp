@@ -69,6 +69,35 @@ TEST_F(RecordFile, KeepsTheFirstLineWhereverTheSecondWasCut) {
   }
 }
 
+TEST_F(RecordFile, AnOlderRecordStaysUntilTheNewOneIsWorthMore) {
+  const std::string name = written("r.json");
+  fs::create_symlink(name, path("link.json"));
+  auto writer = RecordWriter::open(path("link.json"));
+  ASSERT_TRUE(writer) << writer.error().message;
+  ASSERT_TRUE(writer->append("new"));
+  EXPECT_EQ(writer->path(), fs::canonical(name).string() + ".part");
+  EXPECT_EQ(read_record_text(name)->text.substr(0, 6), "first\n");
+  EXPECT_EQ(read_record_text(writer->path())->text, "new\n");
+  ASSERT_TRUE(writer->settle());
+  ASSERT_TRUE(writer->settle());
+  ASSERT_TRUE(writer->append("newer"));
+  EXPECT_EQ(read_record_text(name)->text, "new\nnewer\n");
+  EXPECT_FALSE(fs::exists(name + ".part"));
+  EXPECT_TRUE(fs::is_symlink(path("link.json")));
+}
+
+TEST_F(RecordFile, WithoutAnOlderRecordTheNameIsTakenAtOnce) {
+  std::ofstream(path("empty.json")).close();
+  for (const char* name : {"new.json", "empty.json"}) {
+    auto writer = RecordWriter::open(path(name));
+    ASSERT_TRUE(writer && writer->append("line"));
+    EXPECT_EQ(writer->path(), path(name));
+    EXPECT_EQ(read_record_text(path(name))->text, "line\n");
+  }
+  auto nowhere = RecordWriter::open("/dev/null");
+  ASSERT_TRUE(nowhere && nowhere->append("line") && nowhere->settle());
+}
+
 TEST_F(RecordFile, SaysThatADiskIsFull) {
   auto writer = RecordWriter::open("/dev/full");
   ASSERT_TRUE(writer) << writer.error().message;

@@ -86,6 +86,18 @@ TEST(Report, ColoursOnlyWhenAskedAndNeverAgainstNoColor) {
   EXPECT_FALSE(wants_colour(false, nullptr));
 }
 
+TEST(Report, AnEnginesNameForgesNoLineAndCommandsNoTerminal) {
+  testing::PlantedSession session = two_engines();
+  session.a.name = "evil\x1b[2J\nchecks\n  held    everything\x7f\xc2\x9b";
+  const core::Ledger ledger = ledger_of(session);
+  for (const Format format : {Format::kTerminal, Format::kMarkdown}) {
+    const std::string text = render(ledger, format, {});
+    EXPECT_NE(text.find("evil?[2J?checks?"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\n  held    everything"), std::string::npos) << text;
+    for (const char* raw : {"\x1b", "\x7f", "\xc2\x9b"}) EXPECT_EQ(text.find(raw), std::string::npos);
+  }
+}
+
 TEST(Report, EveryFailedCheckIsInEveryFormat) {
   const core::Ledger ledger = example();
   for (const Format format : {Format::kTerminal, Format::kMarkdown, Format::kJson}) {

@@ -39,8 +39,45 @@ TEST(BlockCheck, TakesAGoodBlock) {
 
 TEST(BlockCheck, TakesABaselineWithoutUnitTimes) {
   json block = good_block();
+  block["arm"] = "baseline";
   block["unit_ns"] = block["head_ns"] = block["tail_ns"] = nullptr;
-  EXPECT_TRUE(check_block(block, "pp8", kAsked, 2));
+  EXPECT_TRUE(check_block(block, "pp8", {"baseline", 1, false}, 2));
+}
+
+TEST(BlockCheck, AStampedArmNeedsEveryPartOfThePass) {
+  for (const char* arm : {"stamp", "stamped_replay:all:same:1"}) {
+    for (const char* key : {"unit_ns", "head_ns", "tail_ns"}) {
+      json block = good_block();
+      block["arm"] = arm;
+      block.erase(key);
+      const Status status = check_block(block, "pp8", {arm, 1, false}, 2);
+      ASSERT_FALSE(status) << arm << key;
+      EXPECT_NE(status.error().message.find(key), std::string::npos) << status.error().message;
+    }
+  }
+}
+
+TEST(BlockCheck, ImpossibleTimesOfAPassAreNamed) {
+  struct Given {
+    const char* key;
+    int64_t ns;
+  };
+  for (const Given given : {Given{"wall_ns", 9}, Given{"graph_ns", 0}, Given{"graph_ns", 12},
+                            Given{"wall_ns", 1'000'000'000'000'001}, Given{"instrument_ns", -1}}) {
+    json block = good_block();
+    block["passes"][0][given.key] = given.ns;
+    const Status status = check_block(block, "pp8", kAsked, 2);
+    ASSERT_FALSE(status) << given.key << given.ns;
+    EXPECT_NE(status.error().message.find("_ns"), std::string::npos) << status.error().message;
+  }
+}
+
+TEST(BlockCheck, TheTimesOfAnUntimedBlockMeanNothing) {
+  json block = good_block();
+  block["verify"] = true;
+  block["passes"][0]["wall_ns"] = block["passes"][0]["graph_ns"] = 0;
+  block["head_ns"] = nullptr;
+  EXPECT_TRUE(check_block(block, "pp8", {"stamp", 1, true}, 2));
 }
 
 struct Wrong {
@@ -59,19 +96,18 @@ TEST_P(BadBlock, IsAFailureThatNamesTheKey) {
   EXPECT_NE(status.error().message.find(GetParam().key), std::string::npos) << status.error().message;
 }
 
-INSTANTIATE_TEST_SUITE_P(Keys, BadBlock,
-                         ::testing::Values(Wrong{"workload", "pp9"}, Wrong{"arm", "baseline"},
-                                           Wrong{"verify", true}, Wrong{"passes", json::array()},
-                                           Wrong{"passes", "many"}, Wrong{"digests", json::array()},
-                                           Wrong{"digests", {{"short"}}}, Wrong{"logits", "fine"},
-                                           Wrong{"unit_ns", {{3}}}, Wrong{"unit_ns", {{3, -4}}},
-                                           Wrong{"unit_ns", {{3, 4}, {3, 4}}}, Wrong{"copy_ns", {{1.5, 2}}},
-                                           Wrong{"head_ns", {1, 2}}, Wrong{"state_digest", 7},
-                                           Wrong{"threads", nullptr}, Wrong{"threads", {{{"cpu_ns", "x"}}}},
-                                           Wrong{"voluntary_switches", -1}, Wrong{"started_ns", nullptr}),
-                         [](const auto& given) {
-                           return std::string(given.param.key) + "_" + std::to_string(given.index);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Keys, BadBlock,
+    ::testing::Values(Wrong{"workload", "pp9"}, Wrong{"arm", "baseline"}, Wrong{"verify", true},
+                      Wrong{"passes", json::array()}, Wrong{"passes", "many"},
+                      Wrong{"digests", json::array()}, Wrong{"digests", {{"short"}}},
+                      Wrong{"digests", json::array({json::array()})}, Wrong{"shared_inputs", 1},
+                      Wrong{"ended_ns", 0}, Wrong{"logits", "fine"}, Wrong{"unit_ns", {{3}}},
+                      Wrong{"unit_ns", {{3, -4}}}, Wrong{"unit_ns", {{3, 4}, {3, 4}}},
+                      Wrong{"copy_ns", {{1.5, 2}}}, Wrong{"head_ns", {1, 2}}, Wrong{"state_digest", 7},
+                      Wrong{"threads", nullptr}, Wrong{"threads", {{{"cpu_ns", "x"}}}},
+                      Wrong{"voluntary_switches", -1}, Wrong{"started_ns", nullptr}),
+    [](const auto& given) { return std::string(given.param.key) + "_" + std::to_string(given.index); });
 
 TEST(BlockCheck, APassMayNotPointBeyondTheDigests) {
   json block = good_block();

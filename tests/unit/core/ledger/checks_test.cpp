@@ -23,6 +23,23 @@ Check check_named(const WorkloadLedger& ledger, const std::string& name, const s
   return {};
 }
 
+// The planted session's ledger after `part` became `instead` in its record, at every place.
+WorkloadLedger altered(const std::string& part, const std::string& instead) {
+  std::string text = two_engines().text();
+  size_t places = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + instead.size())) {
+    text.replace(at, part.size(), instead);
+    ++places;
+  }
+  EXPECT_GT(places, 0U) << part;
+  const auto record = parse_record(text, "altered.json");
+  EXPECT_TRUE(record) << (record ? "" : record.error().message);
+  if (!record) return {};
+  const auto ledger = analyse_scoped(*record, testing::planted_scoping(2), {});
+  EXPECT_TRUE(ledger);
+  return ledger ? ledger->workloads.at(0) : WorkloadLedger{};
+}
+
 PlantedReplay dense_replay() {
   return {"dense_proj", {0, 2}};
 }
@@ -96,6 +113,30 @@ TEST(Checks, IdenticalFailsOnADigestAStateOrUnverifiedArms) {
   session.bad_state_arm.clear();
   session.has_verify = false;
   EXPECT_EQ(check_named(analysed(session), "identical", "a").status, CheckStatus::kNotRun);
+}
+
+TEST(Checks, IdenticalDidNotRunWhereNobodyLookedAtTheLogits) {
+  const Check check = check_named(altered("\"logits\":\"ok\"", "\"logits\":null"), "identical", "a");
+  EXPECT_EQ(check.status, CheckStatus::kNotRun);
+  EXPECT_NE(check.text.find("not looked at"), std::string::npos) << check.text;
+}
+
+TEST(Checks, AnEmptyDigestEqualsNothing) {
+  const WorkloadLedger ledger = altered("\"digests\":[[\"aaaa\"]]", "\"digests\":[[]]");
+  EXPECT_EQ(check_named(ledger, "identical", "a").status, CheckStatus::kNotRun);
+  EXPECT_EQ(check_named(ledger, "deterministic", "a").status, CheckStatus::kNotRun);
+}
+
+TEST(Checks, IdenticalFailsWhereACopyCouldJoinItsOriginal) {
+  const Check check = check_named(altered("\"shared_inputs\":null", "\"shared_inputs\":7"), "identical", "a");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NE(check.text.find("copies could join"), std::string::npos) << check.text;
+}
+
+TEST(Checks, AStampedPassWithoutItsHeadDoesNotAddUp) {
+  const Check check = check_named(altered("\"head_ns\":[", "\"other\":["), "closes", "a");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NE(check.text.find("lack one of the three"), std::string::npos) << check.text;
 }
 
 TEST(Checks, ClocksAgreeWhenTheIncrementIsTheCopyLessWhatItSavesItsOriginal) {
@@ -324,6 +365,29 @@ TEST(Checks, QuietSeesWaitingThreadsAndLaunchesApart) {
   EXPECT_EQ(check_named(ledger, "quiet", "b", "threads waited").status, CheckStatus::kFailed);
   EXPECT_EQ(check_named(ledger, "quiet", "a", "threads waited").status, CheckStatus::kHeld);
   EXPECT_EQ(check_named(ledger, "quiet", "a", "launches").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, QuietPrintsNoWaitingThatNobodyMeasured) {
+  const WorkloadLedger ledger = altered("\"run_delay_ns\":0", "\"run_delay_ns\":null");
+  const Check check = check_named(ledger, "quiet", "a", "0 involuntary switches");
+  EXPECT_EQ(check.status, CheckStatus::kHeld);
+  EXPECT_EQ(check.text.find("waited 0"), std::string::npos) << check.text;
+}
+
+TEST(Checks, QuietDidNotRunWithoutWaitingAndSwitches) {
+  const WorkloadLedger ledger = altered("\"involuntary_switches\":0", "\"involuntary_switches\":null");
+  EXPECT_EQ(check_named(ledger, "quiet", "a", "threads waited").status, CheckStatus::kHeld);
+  std::string text = two_engines().text();
+  for (const char* part : {"\"involuntary_switches\":0", "\"run_delay_ns\":0"}) {
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part))
+      text.replace(at, std::string(part).size(), "\"other\":0");
+  }
+  const auto record = parse_record(text, "silent.json");
+  ASSERT_TRUE(record) << record.error().message;
+  const auto silent = analyse_scoped(*record, testing::planted_scoping(2), {});
+  ASSERT_TRUE(silent);
+  EXPECT_EQ(check_named(silent->workloads.at(0), "quiet", "a", "the engine reports neither").status,
+            CheckStatus::kNotRun);
 }
 
 TEST(Checks, WhatDiffersComesFromTheFacts) {

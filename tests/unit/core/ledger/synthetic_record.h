@@ -280,6 +280,7 @@ class SessionText {
     out.arm = arm;
     const bool is_bad = side_ == core::Side::kA && arm == s_.bad_digest_arm;
     out.digests = {{is_bad ? "ffff" : "aaaa"}};
+    out.logits = "ok";
     const int64_t wall_ns = graph_ns + slowed(planted(side_).outside_ns);
     // Three passes, one of them disturbed: medians must not care.
     for (const int64_t more : {int64_t{0}, int64_t{0}, int64_t{7000000}})

@@ -20,6 +20,12 @@ const std::string kBlock =
     R"("state_digest":null,"threads":[{"cpu_ns":110,"run_delay_ns":2}],"voluntary_switches":1,)"
     R"("involuntary_switches":0,"started_ns":1000,"ended_ns":1200}})";
 
+// What must stand before that block.
+const std::string kBefore =
+    kHeader + "\n" +
+    R"({"type":"workload","id":"pp512","kind":"prefill","tokens_per_pass":512,"depth_tokens":0})" + "\n" +
+    R"({"type":"group","group":2})" + "\n";
+
 Result<Record> parse(const std::string& lines) {
   return parse_record(lines, "r.json");
 }
@@ -30,7 +36,7 @@ std::string error_of(const std::string& lines) {
 }
 
 TEST(Record, ReadsHeaderAndBlock) {
-  const auto record = parse(kHeader + "\n" + kBlock + "\n");
+  const auto record = parse(kBefore + kBlock + "\n");
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->header.machine.cores, 2);
   EXPECT_EQ(record->header.machine.is_virtual, true);
@@ -51,7 +57,7 @@ TEST(Record, ReadsHeaderAndBlock) {
 
 TEST(Record, IgnoresACutLastLineAndSaysSo) {
   for (size_t kept = 1; kept < kBlock.size(); ++kept) {
-    const auto record = parse(kHeader + "\n" + kBlock + "\n" + kBlock.substr(0, kept));
+    const auto record = parse(kBefore + kBlock + "\n" + kBlock.substr(0, kept));
     ASSERT_TRUE(record) << kept;
     EXPECT_EQ(record->blocks.size(), 1U);
     ASSERT_EQ(record->doubts.size(), 1U) << kept;
@@ -87,12 +93,98 @@ TEST(Record, NamesFileLineAndKeyOfWhatIsWrong) {
   EXPECT_EQ(error_of(""), "r.json: is empty, no record was written");
   std::string block = kBlock;
   block.replace(block.find("\"digest\":0"), 10, "\"digest\":4");
-  EXPECT_EQ(error_of(kHeader + "\n" + block + "\n"),
-            "r.json: line 2: key \"digest\" is missing or not an index into digests");
+  EXPECT_EQ(error_of(kBefore + block + "\n"),
+            "r.json: line 4: key \"digest\" is missing or not an index into digests");
   block = kBlock;
   block.replace(block.find("[[40,50]]"), 9, "[[40,50],[1,2]]");
-  EXPECT_EQ(error_of(kHeader + "\n" + block + "\n"),
-            "r.json: line 2: key \"unit_ns\" is missing or not a list with one list per pass");
+  EXPECT_EQ(error_of(kBefore + block + "\n"),
+            "r.json: line 4: key \"unit_ns\" is missing or not a list with one list per pass");
+}
+
+std::string block_with(const std::string& part, const std::string& instead) {
+  std::string block = kBlock;
+  const size_t at = block.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return block.replace(at, part.size(), instead);
+}
+
+TEST(Record, RefusesImpossibleTimesAndNamesTheKey) {
+  struct Given {
+    const char* part;
+    const char* instead;
+    const char* key;
+  };
+  for (const Given& given : {Given{"\"wall_ns\":120", "\"wall_ns\":-120", "wall_ns"},
+                             Given{"\"wall_ns\":120", "\"wall_ns\":99", "graph_ns"},
+                             Given{"\"graph_ns\":100", "\"graph_ns\":0", "graph_ns"},
+                             Given{"\"wall_ns\":120", "\"wall_ns\":1000000000000001", "wall_ns"},
+                             Given{"\"instrument_ns\":3", "\"instrument_ns\":-3", "instrument_ns"},
+                             Given{"[40,50]", "[-40,50]", "unit_ns"}, Given{"[6]", "[-6]", "head_ns"},
+                             Given{"\"cpu_ns\":110", "\"cpu_ns\":-1", "cpu_ns"},
+                             Given{"\"run_delay_ns\":2", "\"run_delay_ns\":-2", "run_delay_ns"},
+                             Given{"\"ended_ns\":1200", "\"ended_ns\":900", "ended_ns"}}) {
+    const std::string error = error_of(kBefore + block_with(given.part, given.instead) + "\n");
+    EXPECT_EQ(error.find(std::string("r.json: line 4: key \"") + given.key + "\" is "), 0U) << error;
+  }
+}
+
+TEST(Record, TheTimesOfAnUntimedBlockMayBeZero) {
+  std::string block = block_with("\"wall_ns\":120,\"graph_ns\":100", "\"wall_ns\":0,\"graph_ns\":0");
+  block.replace(block.find("\"verify\":false"), 14, "\"verify\":true");
+  EXPECT_EQ(error_of(kBefore + block + "\n"), "no error");
+}
+
+TEST(Record, WhatTheEngineDidNotSayStaysUnknown) {
+  std::string block = block_with("\"logits\":\"ok\",", "");
+  block.replace(block.find(",\"run_delay_ns\":2"), 17, "");
+  const auto record = parse(kBefore + block + "\n");
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_FALSE(record->blocks.at(0).logits);
+  EXPECT_FALSE(record->blocks.at(0).threads.at(0).run_delay_ns);
+}
+
+TEST(Record, RefusesLinesThatContradictEarlierOnes) {
+  const std::string engine =
+      R"({"type":"engine","side":"a","spec":"x","name":"x","initialize":{"engine":{"family":"f"}},)"
+      R"("load_params":{},"load":{}})";
+  const std::string model =
+      R"({"type":"model","side":"b","path":"m","bytes":1,"architecture":"llama","metadata":{},"tensors":[]})";
+  const std::string workload = R"({"type":"workload","id":"pp512","kind":"decode","tokens_per_pass":4})";
+  const std::string end = R"({"type":"end","reason":"complete"})";
+  const std::string more = "\n";
+  EXPECT_EQ(error_of(kBefore + engine + more + engine + more),
+            "r.json: line 5: key \"side\": an engine line of side a stands there already");
+  EXPECT_EQ(error_of(kBefore + model + more + model + more),
+            "r.json: line 5: key \"side\": a model line of side b stands there already");
+  EXPECT_EQ(error_of(kBefore + workload + more),
+            "r.json: line 4: key \"id\": a workload line of \"pp512\" stands there already");
+  EXPECT_EQ(error_of(kBefore + R"({"type":"group","group":2})" + more),
+            "r.json: line 4: key \"group\": 2 does not come after 2");
+  EXPECT_EQ(error_of(kBefore + kBlock + more + kBlock + more),
+            "r.json: line 5: key \"sequence\": 9 does not come after 9");
+  EXPECT_EQ(error_of(kBefore +
+                     block_with("\"workload\":\"pp512\",\"group\"", "\"workload\":\"pp9\",\"group\"") + more),
+            "r.json: line 4: key \"workload\": no workload line of \"pp9\" stands before this block");
+  EXPECT_EQ(error_of(kBefore + block_with("\"group\":2", "\"group\":3") + more),
+            "r.json: line 4: key \"group\": 3 is not the group of the last group line");
+  EXPECT_EQ(error_of(kBefore + end + more + kBlock + more),
+            "r.json: line 5: stands after the end line, which must be the last");
+  EXPECT_EQ(error_of(kBefore + R"({"type":"end","reason":"great"})" + more),
+            "r.json: line 4: key \"reason\" is not one of complete, budget, interrupted, failed");
+}
+
+TEST(Record, RefusesAnswersThatCannotBe) {
+  const auto error_with = [](const char* figures) {
+    return error_of(kHeader + "\n{\"type\":\"logits\",\"workload\":\"pp512\"," + figures + "}\n");
+  };
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":1,"kl_nats_mean":0)"), "no error");
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":null,"kl_nats_mean":null)"), "no error");
+  EXPECT_EQ(error_with(R"("rows":0,"top1_agreement_ratio":1,"kl_nats_mean":0)"),
+            "r.json: line 2: key \"rows\" is missing or not at least 1");
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":9,"kl_nats_mean":0)"),
+            "r.json: line 2: key \"top1_agreement_ratio\" is missing or not from 0 to 1");
+  EXPECT_EQ(error_with(R"("rows":1,"top1_agreement_ratio":1,"kl_nats_mean":-5)"),
+            "r.json: line 2: key \"kl_nats_mean\" is missing or not at least 0");
 }
 
 TEST(Record, RefusesAnotherVersion) {
@@ -102,9 +194,10 @@ TEST(Record, RefusesAnotherVersion) {
 }
 
 TEST(Record, KnownLinesSurviveWriterAndReader) {
-  const auto record = parse(kHeader + "\n" + kBlock + "\n");
+  const auto record = parse(kBefore + kBlock + "\n");
   ASSERT_TRUE(record);
-  const auto again = parse(record_line(record->header) + "\n" + record_line(record->blocks[0]) + "\n");
+  const auto again = parse(record_line(record->header) + "\n" + record_line(record->workloads[0]) + "\n" +
+                           group_line(2) + "\n" + record_line(record->blocks[0]) + "\n");
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(record_line(again->header), record_line(record->header));
   EXPECT_EQ(record_line(again->blocks[0]), record_line(record->blocks[0]));
@@ -115,7 +208,7 @@ TEST(Record, KnownLinesSurviveWriterAndReader) {
 TEST(Record, TakesABlockAsTheEngineSentIt) {
   const std::string sent =
       R"({"workload":"tg","arm":"baseline","passes":[{"wall_ns":1,"graph_ns":1,"digest":0}],"digests":[["aa"]]})";
-  const auto record = parse(kHeader + "\n" + block_line({Side::kA, "tg", 1, 2, 3}, sent) + "\n");
+  const auto record = parse(kBefore + block_line({Side::kA, "pp512", 2, 2, 3}, sent) + "\n");
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->blocks.at(0).arm, "baseline");
   EXPECT_EQ(record->blocks.at(0).place.round, 2);
