@@ -104,9 +104,11 @@ ggml_status Runner::describe_call(ggml_backend_t backend, ggml_cgraph* graph) {
       set_units(*model, known->second);
     }
   } else if (probe_) {
-    const ProbeResult probe = probe_graph(backend, graph, *model, probe_memory_limit());
-    workload_->probe_ran = probe.ran;
-    workload_->probe_reason = probe.reason;
+    const bool lacks_memory = workload_->graphs.empty() && has_fault("first_probe_fails");
+    const ProbeResult probe = probe_graph(backend, graph, *model, lacks_memory ? 0 : probe_memory_limit());
+    // One graph that was not looked at leaves the workload's fusion unknown, whatever the others gave.
+    if (!probe.ran && workload_->probe_ran) workload_->probe_reason = probe.reason;
+    workload_->probe_ran = workload_->probe_ran && probe.ran;
     for (size_t i = 0; i < probe.was_written.size(); ++i) model->nodes[i].was_written = probe.was_written[i];
     if (!has_fault("split_units")) set_units(*model, probe.groups);
   }
@@ -205,6 +207,7 @@ Status Runner::describe(Workload& workload, bool probe, const KnownUnits* known_
   workload_ = &workload;
   probe_ = probe;
   known_units_ = known_units;
+  workload.probe_ran = probe && known_units == nullptr;
   problem_.clear();
   active_ = nullptr;
   engine_.clear();

@@ -116,6 +116,15 @@ class UnitsAreWhatTheEngineRunsTogether(unittest.TestCase):
         groups = self.groups("ik", skeleton("qwen35moe", 4, 16, FOLDER.name), prefill(48))
         self.assertEqual(groups.count(("SSM_CONV", "UNARY:SILU")), 3)
 
+    def test_one_graph_that_could_not_be_probed_leaves_the_workload_unprobed(self):
+        for fault, ran in (("", True), ("first_probe_fails", False)):
+            with self.subTest(fault=fault), Engine("llama", fault) as engine:
+                engine.load(SMOLLM2, ubatch=16)
+                graph = engine.call("graph", workload=prefill(64), probe=True)
+                self.assertGreater(len(graph["graphs"]), 1)
+                self.assertEqual(graph["probe"]["ran"], ran)
+                self.assertEqual("limit of 0" in (graph["probe"]["reason"] or ""), not ran)
+
     def test_a_copy_never_joins_its_originals_run(self):
         for fault, joins in (("", False), ("no_alias", True)):
             with self.subTest(fault=fault), Engine("ik", fault) as engine:
