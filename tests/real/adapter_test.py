@@ -145,6 +145,26 @@ class EveryCallIsSeen(unittest.TestCase):
                     graph = engine.call("graph", workload=prefill(512), probe=False)
                     self.assertEqual(len(graph["calls"]), calls)
 
+    def measure(self, engine, workload, is_verify):
+        engine.call("graph", workload=workload, probe=False)
+        engine.call("prepare", workload=workload["id"], arms=[{"id": "baseline", "kind": "baseline"}])
+        return engine.measure(workload["id"], ("baseline", 1, is_verify))
+
+    def test_a_pass_with_fewer_calls_than_were_described_is_refused(self):
+        for name in ENGINES:
+            for workload in (prefill(64), decode(3, 16)):
+                with self.subTest(engine=name, workload=workload["id"]), Engine(name, "lose_call") as engine:
+                    engine.load(SMOLLM2, ubatch=16)
+                    with self.assertRaisesRegex(EngineError, f"{workload['id']}: a pass made . graph calls where"):
+                        self.measure(engine, workload, is_verify=False)
+
+    def test_a_graph_with_as_many_nodes_and_another_signature_fails_its_verification(self):
+        for name in ENGINES:
+            with self.subTest(engine=name), Engine(name, "rename_node") as engine:
+                engine.load(SMOLLM2)
+                with self.assertRaisesRegex(EngineError, "graph call 0 of a pass is not the one"):
+                    self.measure(engine, prefill(16), is_verify=True)
+
     def test_signatures_are_the_same_in_every_process(self):
         found = []
         for _ in range(2):
