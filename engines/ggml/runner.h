@@ -52,26 +52,32 @@ class Runner {
  private:
   struct Pass;  ///< what the graph handler fills during one pass
   ggml_status on_graph(ggml_backend_t backend, ggml_cgraph* graph);
+  enum class Mode { kPassThrough, kDescribe, kRouting, kMeasure, kVerify };
   /// The call's place among the described ones, counting up. Empty for the call that a test's fault hides.
   std::optional<size_t> next_call();
+  /// Whether the graph is the one that was described at that place: by its node count in timed passes, by its
+  /// whole signature in all others.
+  [[nodiscard]] bool is_described(size_t call, const ggml_cgraph* graph) const;
+  void refuse_call(size_t call);
   ggml_status describe_call(ggml_backend_t backend, ggml_cgraph* graph);
   ggml_status observe_routing(ggml_backend_t backend, ggml_cgraph* graph);
   ggml_status measure_call(ggml_backend_t backend, ggml_cgraph* graph);
   Status decode_prompt(const Workload& workload);
-  /// The timed part: decodes the workload's tokens with on_graph in the given mode.
+  /// The timed part: decodes the workload's tokens with on_graph in the given mode. Fails when the pass did
+  /// not make as many graph calls as were described.
   Status decode_tokens(const Workload& workload, const std::function<void(int row)>& after_decode);
   Status put_back(const Workload& workload);
   /// One pass from where the lasting memory stands.
-  Result<PassTimes> timed_pass(Workload& workload, Arm& arm);
+  Result<PassTimes> one_pass(Workload& workload, Arm& arm, Mode mode);
   void finish_routing(Workload& workload);
 
-  enum class Mode { kPassThrough, kDescribe, kRouting, kMeasure };
   Engine& engine_;
   Mode mode_ = Mode::kPassThrough;
   Workload* workload_ = nullptr;  ///< of the pass that runs
   Arm* arm_ = nullptr;
   PassTimes* times_ = nullptr;
-  size_t call_ = 0;
+  size_t call_ = 0;            ///< of the pass that runs
+  size_t executed_calls_ = 0;  ///< with the one that a test's fault hides
   int64_t decode_ns_ = 0;
   bool probe_ = false;
   const KnownUnits* known_units_ = nullptr;

@@ -143,40 +143,62 @@ Status CompareSession::prepare(Side& side, size_t w) {
 
 Status CompareSession::check_replays(Side& side, size_t w) {
   SideWorkload& known = side.workloads[w];
-  std::vector<ScheduleEntry> schedule{{"baseline", 1, true}};
-  if (Status status = prepare(side, w); !status) return status;
-  for (const ArmPlan& arm : known.arms) {
-    if (is_replay(arm) && known.checked_arms.count(arm.id) == 0) schedule.push_back({arm.id, 1, true});
+  // An arm that lost units is another arm, so it is looked at again. Ends: each turn takes units or an arm.
+  while (true) {
+    std::vector<ScheduleEntry> schedule{{"baseline", 1, true}};
+    if (Status status = prepare(side, w); !status) return status;
+    for (const ArmPlan& arm : known.arms) {
+      if (is_replay(arm) && known.checked_arms.count(arm.id) == 0) schedule.push_back({arm.id, 1, true});
+    }
+    if (schedule.size() == 1) return {};
+    side.engine->resume();
+    Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
+    if (!blocks) return blocks.error();
+    std::set<std::string> broken;
+    for (size_t i = 1; i < schedule.size(); ++i) {
+      known.checked_arms.insert(schedule[i].arm);
+      if (keeps_result(blocks->front(), (*blocks)[i])) continue;
+      broken.insert(schedule[i].arm);
+      if (Status status = bisect(side, w, schedule[i].arm, blocks->front()); !status) return status;
+    }
+    side.engine->pause();
+    if (broken.empty()) return {};
+    if (Status status = mend_arms(side, w, broken); !status) return status;
   }
-  if (schedule.size() == 1) return {};
-  side.engine->resume();
-  Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
-  if (!blocks) return blocks.error();
-  const json& baseline = blocks->front();
-  bool has_excluded = false;
-  for (size_t i = 1; i < schedule.size(); ++i) {
-    known.checked_arms.insert(schedule[i].arm);
-    if (keeps_result(baseline, (*blocks)[i])) continue;
-    const auto arm = std::find_if(known.arms.begin(), known.arms.end(),
-                                  [&](const ArmPlan& one) { return one.id == schedule[i].arm; });
-    ArmPlan suspect = *arm;
-    std::erase_if(suspect.units,
-                  [&](const AskedUnit& asked) { return known.excluded.count(asked.unit) > 0; });
-    if (Status status = bisect(side, w, suspect, baseline); !status) return status;
-    has_excluded = true;
-  }
-  side.engine->pause();
-  if (!has_excluded) return {};
-  for (ArmPlan& arm : known.arms) {
-    std::erase_if(arm.units, [&](const AskedUnit& asked) { return known.excluded.count(asked.unit) > 0; });
-  }
-  std::erase_if(known.arms, [](const ArmPlan& arm) { return is_replay(arm) && arm.units.empty(); });
-  return prepare(side, w);
 }
 
-Status CompareSession::bisect(Side& side, size_t w, const ArmPlan& arm, const json& baseline) {
+Status CompareSession::mend_arms(Side& side, size_t w, const std::set<std::string>& broken) {
+  SideWorkload& known = side.workloads[w];
+  std::set<std::string> hopeless = broken;
+  for (ArmPlan& arm : known.arms) {
+    const size_t lost = std::erase_if(
+        arm.units, [&](const AskedUnit& asked) { return known.excluded.count(asked.unit) > 0; });
+    if (lost == 0) continue;
+    hopeless.erase(arm.id);
+    known.checked_arms.erase(arm.id);
+  }
+  std::erase_if(known.arms, [&](const ArmPlan& arm) {
+    return is_replay(arm) && (arm.units.empty() || hopeless.count(arm.id) > 0);
+  });
+  for (const std::string& id : hopeless) {
+    // Should a later group want it again, it is looked at again.
+    known.checked_arms.erase(id);
+    const std::string text =
+        fmt::format("{} in {}: {} changes the result, but no unit of it does; it is left out",
+                    side.program.name, workloads_[w].facts.id, id);
+    if (Status status = note("note", &side, text); !status) return status;
+  }
+  return {};
+}
+
+Status CompareSession::bisect(Side& side, size_t w, const std::string& arm_id, const json& baseline) {
+  const SideWorkload& known = side.workloads[w];
+  const ArmPlan arm = *std::find_if(known.arms.begin(), known.arms.end(),
+                                    [&](const ArmPlan& one) { return one.id == arm_id; });
   std::vector<core::UnitName> units;
-  for (const AskedUnit& asked : arm.units) units.push_back(asked.unit);
+  for (const AskedUnit& asked : arm.units) {
+    if (known.excluded.count(asked.unit) == 0) units.push_back(asked.unit);
+  }
   progress_.show(
       fmt::format("{}: {} changes the result, looking for the units that do", side.program.name, arm.id));
   const auto test = [&](const std::vector<core::UnitName>& subset) -> Result<bool> {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -97,7 +98,10 @@ class CompareSession {
   /// Of one block of baselines, with what measuring adds.
   [[nodiscard]] double block_time_ns(const Side& side, size_t w) const;
   Status check_replays(Side& side, size_t w);
-  Status bisect(Side& side, size_t w, const ArmPlan& arm, const nlohmann::json& baseline);
+  /// Excludes the units of an arm whose copies change the result.
+  Status bisect(Side& side, size_t w, const std::string& arm_id, const nlohmann::json& baseline);
+  /// Takes the excluded units out of all arms, and drops those of `broken` that lost none.
+  Status mend_arms(Side& side, size_t w, const std::set<std::string>& broken);
   Status exclude(Side& side, size_t w, const std::vector<core::UnitName>& units, const std::string& reason);
 
   Status note(const char* kind, const Side* side, const std::string& text, const std::string& workload = "");

@@ -335,10 +335,10 @@ FakeEngine::PassTimes FakeEngine::time_pass(const Workload& workload, const Arm&
   return times;
 }
 
-bool FakeEngine::changes_digest(const Arm& arm) const {
+bool FakeEngine::changes_digest(const Workload& workload, const Arm& arm) const {
   if (arm.kind == "stamp" && script_.stamp_changes_digest) return true;
-  return std::any_of(script_.breaking_units.begin(), script_.breaking_units.end(),
-                     [&](int unit) { return arm.units.count(unit) > 0; });
+  const bool is_crowded = workload.arms.size() > 2;
+  return arm.holds_any(script_.breaking_units) || (is_crowded && arm.holds_any(script_.crowded_units));
 }
 
 json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, int passes, bool verify) {
@@ -364,10 +364,11 @@ json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, i
   std::vector<std::string> rows;
   const int64_t row_count = workload.is_decode ? workload.tokens : 1;
   for (int64_t row = 0; row < row_count; ++row) {
-    rows.push_back(
-        hex_of(hash_of(workload.id) + static_cast<uint64_t>(row) + (changes_digest(arm) ? 1000 : 0)));
+    rows.push_back(hex_of(hash_of(workload.id) + static_cast<uint64_t>(row) +
+                          (changes_digest(workload, arm) ? 1000 : 0)));
   }
-  const bool is_damaged = script_.state_changes && !arm.units.empty();
+  const bool is_damaged =
+      (script_.state_changes && !arm.units.empty()) || arm.holds_any(script_.damaging_units);
   const std::vector<int64_t> edges(static_cast<size_t>(passes), kEdgeNs);
   return {{"workload", workload.id},
           {"arm", arm_id},

@@ -2,6 +2,7 @@
 // script says so. It computes nothing and never sleeps: the times it reports are the ones that were planted.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -34,6 +35,9 @@ class FakeEngine {
   struct Arm {
     std::string kind;
     std::map<int, ArmUnit> units;
+    [[nodiscard]] bool holds_any(const std::vector<int>& wanted) const {
+      return std::any_of(wanted.begin(), wanted.end(), [&](int unit) { return units.count(unit) > 0; });
+    }
   };
   struct Workload {
     std::string id;
@@ -63,7 +67,7 @@ class FakeEngine {
   nlohmann::json block_of(const Workload& workload, const std::string& arm_id, int passes, bool verify);
   PassTimes time_pass(const Workload& workload, const Arm& arm);
   double planted_ns(const Workload& workload, const FakeUnit& unit) const;
-  [[nodiscard]] bool changes_digest(const Arm& arm) const;
+  [[nodiscard]] bool changes_digest(const Workload& workload, const Arm& arm) const;
 
   /// Plays the scripted fault for this message, if there is one.
   void misbehave(const std::string& method, const nlohmann::json& params, nlohmann::json& reply);

@@ -30,6 +30,8 @@ Script read_script(const std::string& program_path) {
   take("copy_ratio", script.copy_ratio);
   take("forgets_last_layer", script.forgets_last_layer);
   take("breaking_units", script.breaking_units);
+  take("crowded_units", script.crowded_units);
+  take("damaging_units", script.damaging_units);
   take("refused_units", script.refused_units);
   take("stamp_changes_digest", script.stamp_changes_digest);
   take("state_changes", script.state_changes);

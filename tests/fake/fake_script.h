@@ -35,6 +35,8 @@ struct Script {
   double copy_ratio = 1.0;     ///< what a copy costs, over its original
   bool forgets_last_layer = false;
   std::vector<int> breaking_units;  ///< a replay that holds one of these changes the digest
+  std::vector<int> crowded_units;   ///< the same, but only while more than two arms are prepared
+  std::vector<int> damaging_units;  ///< a replay that holds one of these damages lasting memory
   std::vector<int> refused_units;   ///< prepare refuses to replay these
   bool stamp_changes_digest = false;
   bool state_changes = false;  ///< replays damage lasting memory

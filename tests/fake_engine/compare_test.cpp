@@ -181,6 +181,54 @@ TEST_F(Compare, UnitsThatChangeTheResultAreFoundAndExcluded) {
   }
 }
 
+/// Side b's last verification of each replay that was timed, by workload and arm.
+std::map<std::string, core::Block> last_replay_checks(const core::Record& record) {
+  std::map<std::string, core::Block> last;
+  std::set<std::string> timed;
+  for (const core::Block& block : record.blocks) {
+    const bool is_replay = block.arm.find("replay") != std::string::npos;
+    if (block.place.side != core::Side::kB || !is_replay) continue;
+    const std::string name = block.place.workload + " " + block.arm;
+    if (block.is_verify) last[name] = block;
+    if (!block.is_verify) timed.insert(name);
+  }
+  std::erase_if(last, [&](const auto& entry) { return timed.count(entry.first) == 0; });
+  EXPECT_EQ(last.size(), timed.size());
+  return last;
+}
+
+std::vector<std::string> baseline_rows(const core::Record& record, const std::string& workload) {
+  for (const core::Block& block : record.blocks) {
+    if (block.place.workload == workload && block.arm == "baseline") return block.digests.front();
+  }
+  return {};
+}
+
+TEST_F(Compare, AReplayThatLostUnitsIsVerifiedAgain) {
+  script("b", {{"breaking_units", {5}}, {"damaging_units", {7}}});
+  const core::Record record = record_of(compare(options()));
+  const auto checks = last_replay_checks(record);
+  EXPECT_FALSE(checks.empty());
+  for (const auto& [name, block] : checks) {
+    EXPECT_EQ(block.digests.front(), baseline_rows(record, block.place.workload)) << name;
+    // "1": what the fake engine's lasting memory is without damage.
+    EXPECT_EQ(block.state_digest->back(), '1') << name;
+  }
+}
+
+TEST_F(Compare, AReplayThatStillChangesTheResultIsLeftOut) {
+  script("b", {{"crowded_units", {5}}});
+  const auto outcome = compare(options());
+  ASSERT_FALSE(outcome->error) << outcome->error->message;
+  const core::Record record = record_of(outcome);
+  for (const auto& [name, block] : last_replay_checks(record))
+    EXPECT_EQ(block.digests.front(), baseline_rows(record, block.place.workload)) << name;
+  const bool is_said = std::any_of(record.events.begin(), record.events.end(), [](const core::Event& event) {
+    return event.kind == "note" && event.text.find("it is left out") != std::string::npos;
+  });
+  EXPECT_TRUE(is_said);
+}
+
 TEST_F(Compare, AnEngineThatDiesWhileProbingIsMeasuredWithoutProbing) {
   script("a", {{"faults", {{{"method", "graph"}, {"act", "exit_on_probe"}}}}});
   const auto outcome = compare(options());

@@ -116,6 +116,15 @@ class UnitsAreWhatTheEngineRunsTogether(unittest.TestCase):
         groups = self.groups("ik", skeleton("qwen35moe", 4, 16, FOLDER.name), prefill(48))
         self.assertEqual(groups.count(("SSM_CONV", "UNARY:SILU")), 3)
 
+    def test_one_graph_that_could_not_be_probed_leaves_the_workload_unprobed(self):
+        for fault, ran in (("", True), ("first_probe_fails", False)):
+            with self.subTest(fault=fault), Engine("llama", fault) as engine:
+                engine.load(SMOLLM2, ubatch=16)
+                graph = engine.call("graph", workload=prefill(64), probe=True)
+                self.assertGreater(len(graph["graphs"]), 1)
+                self.assertEqual(graph["probe"]["ran"], ran)
+                self.assertEqual("limit of 0" in (graph["probe"]["reason"] or ""), not ran)
+
     def test_a_copy_never_joins_its_originals_run(self):
         for fault, joins in (("", False), ("no_alias", True)):
             with self.subTest(fault=fault), Engine("ik", fault) as engine:
@@ -135,6 +144,26 @@ class EveryCallIsSeen(unittest.TestCase):
                     engine.load(SMOLLM2, ubatch=128)
                     graph = engine.call("graph", workload=prefill(512), probe=False)
                     self.assertEqual(len(graph["calls"]), calls)
+
+    def measure(self, engine, workload, is_verify):
+        engine.call("graph", workload=workload, probe=False)
+        engine.call("prepare", workload=workload["id"], arms=[{"id": "baseline", "kind": "baseline"}])
+        return engine.measure(workload["id"], ("baseline", 1, is_verify))
+
+    def test_a_pass_with_fewer_calls_than_were_described_is_refused(self):
+        for name in ENGINES:
+            for workload in (prefill(64), decode(3, 16)):
+                with self.subTest(engine=name, workload=workload["id"]), Engine(name, "lose_call") as engine:
+                    engine.load(SMOLLM2, ubatch=16)
+                    with self.assertRaisesRegex(EngineError, f"{workload['id']}: a pass made . graph calls where"):
+                        self.measure(engine, workload, is_verify=False)
+
+    def test_a_graph_with_as_many_nodes_and_another_signature_fails_its_verification(self):
+        for name in ENGINES:
+            with self.subTest(engine=name), Engine(name, "rename_node") as engine:
+                engine.load(SMOLLM2)
+                with self.assertRaisesRegex(EngineError, "graph call 0 of a pass is not the one"):
+                    self.measure(engine, prefill(16), is_verify=True)
 
     def test_signatures_are_the_same_in_every_process(self):
         found = []
