@@ -145,7 +145,10 @@ std::optional<int64_t> available_memory_bytes() {
 }
 
 std::vector<std::string> engine_environment() {
-  static constexpr std::array<std::string_view, 5> kPrefixes{"OMP_", "GOMP_", "KMP_", "GGML_", "LLAMA_"};
+  // Ours change what the adapter does (OPLEDGER_GGML_FAULT) or a patched engine (OPLEDGER_TEST_SPIN). The
+  // others that begin with OPLEDGER_ say where things lie.
+  static constexpr std::array<std::string_view, 7> kPrefixes{
+      "OMP_", "GOMP_", "KMP_", "GGML_", "LLAMA_", "OPLEDGER_GGML_", "OPLEDGER_TEST_"};
   std::vector<std::string> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);

@@ -21,7 +21,7 @@ core::MachineFacts machine_facts();
 std::optional<int64_t> available_memory_bytes();
 
 /// Environment variables ("NAME=value", sorted) that change how a ggml engine runs: OMP_*, GOMP_*, KMP_*,
-/// GGML_*, LLAMA_*.
+/// GGML_*, LLAMA_*; and ours that do so on purpose, OPLEDGER_GGML_* and OPLEDGER_TEST_*.
 std::vector<std::string> engine_environment();
 
 namespace detail {

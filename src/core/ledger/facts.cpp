@@ -169,6 +169,16 @@ void add_price(const PairSamples& pair, std::vector<std::string>& out) {
   }
 }
 
+/// Both engines inherit it, so it is no difference; what was planted must be said all the same.
+void add_planted(const Record& record, std::vector<std::string>& out) {
+  const EngineFacts* engine = record.engine(Side::kA);
+  if (engine == nullptr) return;
+  for (const auto& [name, value] : engine->environment) {
+    if (name.rfind("OPLEDGER_", 0) != 0 || value.empty()) continue;
+    out.push_back(fmt::format("environment: {}={} was in force: a test's fault is planted", name, value));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> differences_of(const Record& record) {
@@ -205,6 +215,7 @@ std::vector<std::string> caveats_of(const PairSamples& pair, const WorkloadLedge
   for (const std::string& doubt : pair.record->doubts) out.push_back("record: " + doubt);
   add_events(pair, out);
   add_unpaired(pair, out);
+  add_planted(*pair.record, out);
   add_excluded(pair, out);
   add_price(pair, out);
   if (is_mixture(pair) && pair.workload->token_source == "seeded ids")

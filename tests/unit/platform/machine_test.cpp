@@ -46,5 +46,14 @@ TEST(EngineEnvironment, HoldsOnlyWhatChangesEngines) {
   EXPECT_EQ(std::find(found.begin(), found.end(), "UNRELATED_SWITCH=1"), found.end());
 }
 
+TEST(EngineEnvironment, HoldsThePlantedFaults) {
+  ASSERT_EQ(::setenv("OPLEDGER_GGML_FAULT", "idle_copies", 1), 0);
+  ASSERT_EQ(::setenv("OPLEDGER_CACHE", "/anywhere", 0), 0);
+  const std::vector<std::string> found = engine_environment();
+  EXPECT_NE(std::find(found.begin(), found.end(), "OPLEDGER_GGML_FAULT=idle_copies"), found.end());
+  EXPECT_TRUE(std::none_of(found.begin(), found.end(),
+                           [](const std::string& entry) { return entry.starts_with("OPLEDGER_CACHE="); }));
+}
+
 }  // namespace
 }  // namespace opledger::platform

@@ -139,6 +139,14 @@ TEST(Checks, AStampedPassWithoutItsHeadDoesNotAddUp) {
   EXPECT_NE(check.text.find("lack one of the three"), std::string::npos) << check.text;
 }
 
+TEST(Checks, APlantedFaultIsSaidThoughBothEnginesHaveIt) {
+  PlantedSession session = two_engines();
+  session.environment = {{"GGML_SWITCH", "1"}, {"OPLEDGER_GGML_FAULT", "idle_copies"}};
+  const std::vector<std::string> caveats = analysed(session).not_solid;
+  ASSERT_FALSE(caveats.empty());
+  EXPECT_NE(caveats.front().find("OPLEDGER_GGML_FAULT=idle_copies"), std::string::npos) << caveats.front();
+}
+
 TEST(Checks, ClocksAgreeWhenTheIncrementIsTheCopyLessWhatItSavesItsOriginal) {
   PlantedSession session = two_engines();
   // c = 0.99 o, o' = 0.9 o, the neighbour gains 5 ms: increment 1188 - 120 + 5 = 1073 for o = 1200.

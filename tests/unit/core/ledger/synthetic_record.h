@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,7 @@ struct PlantedSession {
   std::string bad_state_arm;   ///< of side a
   bool has_price = true;
   bool has_verify = true;
+  std::map<std::string, std::string> environment{};
   std::string end = "complete";
 
   [[nodiscard]] std::string text() const;
@@ -139,6 +141,7 @@ class SessionText {
     engine.side = side;
     engine.spec = p.name;
     engine.name = p.name;
+    engine.environment = s_.environment;
     std::string isa;
     for (const std::string& name : p.isa) isa += (isa.empty() ? "\"" : ",\"") + name + "\"";
     engine.initialize_json = fmt::format(
