@@ -57,6 +57,17 @@ void look_at_logits(const Block& block, ArmFindings& findings) {
   if (block.shared_inputs.value_or(0) != 0) findings.shared.insert(block.arm);
 }
 
+/// A replay that changed the result loses units and is verified again, or is left out: what counts is the arm
+/// as it was timed, so its last verification.
+bool is_superseded(const SideSamples& samples, const Block& block, const std::set<std::string>& timed_arms) {
+  const auto is_of_arm = [&](const auto& one) { return one.id == block.arm; };
+  if (std::none_of(samples.arms.begin(), samples.arms.end(), is_of_arm)) return false;
+  if (timed_arms.count(block.arm) == 0) return true;
+  return std::any_of(samples.verify_blocks.begin(), samples.verify_blocks.end(), [&](const Block* other) {
+    return other->arm == block.arm && other->place.sequence > block.place.sequence;
+  });
+}
+
 void look_at_states(const SideSamples& samples, ArmFindings& findings) {
   // Equal across launches too: the state is computed from zero by the same arithmetic on the same tokens.
   std::optional<std::string> expected;
@@ -64,6 +75,7 @@ void look_at_states(const SideSamples& samples, ArmFindings& findings) {
     if (!expected && block->arm == "baseline") expected = block->state_digest;
   }
   for (const Block* block : samples.verify_blocks) {
+    if (is_superseded(samples, *block, findings.arms)) continue;
     look_at_logits(*block, findings);
     if (!block->state_digest || !expected) continue;
     findings.state_arms.insert(block->arm);
