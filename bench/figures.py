@@ -151,7 +151,9 @@ class Group:
                 continue
             around = statistics.fmean(p["graph_ns"] for b in (before, after) for p in b["passes"])
             for i, one in enumerate(block["passes"]):
-                self.increments.setdefault(block["arm"], []).append((one["graph_ns"] - around) / self.scale)
+                # At the speed of the group's baselines, like every figure below: the machine drifts by tenths.
+                increment = (one["graph_ns"] / around - 1) * self.baseline
+                self.increments.setdefault(block["arm"], []).append(increment)
                 self.samples.setdefault(block["arm"], []).append((block, i, around))
 
     def increment(self, arm):
@@ -166,16 +168,27 @@ class Group:
     def rows(self, arm, key="unit_ns"):
         """Median over passes of each category's time, price taken off."""
         totals = {}
-        for block, i, _ in self.samples[arm]:
+        for block, i, around in self.samples[arm]:
             sums = {}
             for unit, ns in zip(self.units, block[key][i]):
                 if key == "copy_ns" and ns == 0:
                     continue
-                cost = (ns - self.price * unit["calls"]) / self.scale
+                cost = (ns - self.price * unit["calls"]) / around * self.baseline
                 sums[unit["category"]] = sums.get(unit["category"], 0) + cost
             for category, cost in sums.items():
                 totals.setdefault(category, []).append(cost)
         return {category: statistics.median(costs) for category, costs in totals.items()}
+
+    def net_increment(self, arm):
+        """A stamped arm's increment over the baselines, the price of its clocks taken off."""
+        executions = sum(unit["calls"] for unit in self.units)
+        found = []
+        for block, i, around in self.samples[arm]:
+            copied = block["copy_ns"][i] if block.get("copy_ns") else [0] * len(self.units)
+            clocks = executions + sum(unit["calls"] for unit, ns in zip(self.units, copied) if ns > 0)
+            graph_ns = block["passes"][i]["graph_ns"] - self.price * clocks
+            found.append((graph_ns / around - 1) * self.baseline)
+        return statistics.median(found)
 
     def closure(self):
         executions = sum(unit["calls"] for unit in self.units)
@@ -240,6 +253,33 @@ def closes(options):
                              show([g.baseline for g in groups], 3), show([g.closure() for g in groups])])
     print("### Closure\n")
     table(["model, workload, engine", "launches", "baseline ms", "stamps / baseline"], rows)
+
+
+def clocks(options):
+    """clocks agree, for the rows named by --rows: c against o, and the plain increment against the stamped one's."""
+    rows = []
+    model = first_model(options)
+    for workload in options.workloads:
+        for name in options.engines:
+            for row in options.rows:
+                context = len(workload.get("prompt", [])) + len(workload["tokens"]) + 64
+                campaign = Campaign(name, model, workload, context, options.groups, options.rounds)
+                groups = list(campaign.run(lambda units: [
+                    {"id": "stamp", "kind": "stamp"}, replay(units, "plain", "replay", row, "sibling"),
+                    replay(units, "copies", "stamped_replay", row, "sibling")]))
+                rows.append([f"{name} {workload['id']} {row}", *clock_figures(groups, row)])
+    print("### Two clocks, ms; limit: the larger of 5% of the row and 0.5% of the pass\n")
+    table(["row", "pass", "o", "c - o", "plain increment", "predicted - plain", "limit"], rows)
+
+
+def clock_figures(groups, row):
+    o = [g.rows("stamp")[row] for g in groups]
+    c = [g.rows("copies", "copy_ns")[row] for g in groups]
+    predicted = [g.net_increment("copies") - g.net_increment("stamp") for g in groups]
+    plain = [g.increment("plain") for g in groups]
+    limit = max(0.05 * statistics.fmean(o), 0.005 * statistics.fmean(g.baseline for g in groups))
+    return [show([g.baseline for g in groups], 3), show(o, 3), show([x - y for x, y in zip(c, o)], 3), show(plain, 3),
+            show([x - y for x, y in zip(predicted, plain)], 3), f"{limit:.3f}"]
 
 
 def clock_rows(label, groups):
@@ -353,7 +393,7 @@ def parse_workload(text):
 
 
 def main():
-    figures = {"method": method, "closes": closes, "hook": hook, "linear": linear, "aliases": aliases, "repeat": repeat,
+    figures = {"method": method, "closes": closes, "clocks": clocks, "hook": hook, "linear": linear, "aliases": aliases, "repeat": repeat,
                "llama_bench": llama_bench}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="+", choices=figures,
@@ -362,6 +402,7 @@ def main():
                         choices=["q4_1", "q8_0", "q4_0", "qwen3moe", "qwen35moe"])
     parser.add_argument("--workloads", nargs="+", type=parse_workload, default=[prefill(512), decode(8, 64)],
                         metavar="pp512|tg8@64")
+    parser.add_argument("--rows", nargs="+", default=["dense_proj"], metavar="CATEGORY", help="of clocks")
     parser.add_argument("--engines", nargs="+", default=list(ENGINES))
     parser.add_argument("--groups", type=int, default=3, help="launches of each engine")
     parser.add_argument("--rounds", type=int, default=9, help="of every arm per launch (prefill: a third)")

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <sys/prctl.h>
 
 #include "engines/ggml/backend_hook.h"
@@ -17,8 +18,15 @@ int main() {
         stderr, "opledger-ggml is started by opledger (OPLEDGER_FD is not set); run: opledger engine list\n");
     return 2;
   }
-  opledger::ggml::install_backend_hook();
-  llama_backend_init();
-  opledger::ggml::Channel channel(std::atoi(descriptor));
-  return opledger::ggml::Service(channel).serve();
+  try {
+    opledger::ggml::install_backend_hook();
+    llama_backend_init();
+    opledger::ggml::Channel channel(std::atoi(descriptor));
+    return opledger::ggml::Service(channel).serve();
+  } catch (const std::exception& error) {
+    // Requests answer for their own failures; what is left (no memory for an answer) goes to the engine's
+    // log.
+    std::fprintf(stderr, "opledger-ggml: %s\n", error.what());
+    return 3;
+  }
 }
