@@ -18,6 +18,7 @@
 #include "platform/clock.h"
 #include "platform/interrupt.h"
 #include "session/progress.h"
+#include "session/schedule.h"
 #include "session/workloads.h"
 
 namespace opledger::session {
@@ -40,6 +41,7 @@ struct CompareOptions {
   /// Rounds of one workload, side and launch group at most: beyond them nothing is learned, whatever the
   /// budget.
   int max_rounds = 40;
+  int max_groups = kMostGroups;  ///< at least three
   /// Gives the rules of an engine family.
   std::function<Result<std::shared_ptr<const core::RuleSet>>(const std::string& family)> rules_of;
 };

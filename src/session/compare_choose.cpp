@@ -122,7 +122,8 @@ void CompareSession::choose() {
   for (const size_t i : chosen) chosen_ns += found.list[i].round_ns;
   // Time to spare goes to more launch groups rather than to more rounds: intervals come from groups.
   const double more = left_ns() / std::max(1.0, 1.5 * (base_ns + chosen_ns));
-  plan_.groups = std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, kMostGroups);
+  plan_.groups =
+      std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, options_.max_groups);
 }
 
 std::vector<ArmPlan> CompareSession::missing_brackets(const Side& side, size_t w) const {

@@ -91,7 +91,7 @@ Status CompareSession::plan() {
       cost.verify_ns += pass_ns * 3;  // baseline, price, stamp: a tight round has no empty nodes
     }
   }
-  plan_ = plan_groups(cost, left_ns());
+  plan_ = plan_groups(cost, left_ns(), options_.max_groups);
   const std::optional<int64_t> available = platform::available_memory_bytes();
   int64_t needed_bytes = 0;
   for (const Side& side : sides_) {

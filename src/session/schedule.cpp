@@ -111,7 +111,7 @@ std::vector<ScheduleEntry> verify_of(const std::vector<ArmPlan>& arms) {
   return schedule;
 }
 
-SessionPlan plan_groups(const GroupCost& cost, double time_left_ns) {
+SessionPlan plan_groups(const GroupCost& cost, double time_left_ns, int max_groups) {
   SessionPlan plan;
   const double tight_ns = 3 * (cost.fixed_ns + cost.rounds_ns) + cost.verify_ns;
   const double loose_ns = 3 * (cost.fixed_ns + cost.rounds_ns * 1.5 + cost.verify_ns);
@@ -126,7 +126,7 @@ SessionPlan plan_groups(const GroupCost& cost, double time_left_ns) {
     // Intervals come from groups: t is 4.3 with three and 2.6 with six. The rest of the time is for replays.
     constexpr double kGroupsTimeRatio = 0.7;
     const double affordable = std::floor(kGroupsTimeRatio * time_left_ns / std::max(loose_ns / 3, 1.0));
-    plan.groups = static_cast<int>(std::clamp(affordable, 3.0, static_cast<double>(kMostGroups)));
+    plan.groups = static_cast<int>(std::clamp(affordable, 3.0, static_cast<double>(max_groups)));
   }
   return plan;
 }

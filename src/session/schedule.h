@@ -71,8 +71,8 @@ struct SessionPlan {
 };
 
 /// Three launch groups where they fit (intervals need three), fewer when there is not enough time, loose
-/// rounds and up to `kMostGroups` when there is more.
-SessionPlan plan_groups(const GroupCost& cost, double time_left_ns);
+/// rounds and up to `max_groups` when there is more.
+SessionPlan plan_groups(const GroupCost& cost, double time_left_ns, int max_groups = kMostGroups);
 
 /// Rows above this share of the pass get replays of their own. Analysis judges rows above 0.05 by their
 /// increment: the margin is for shares that move after the pilot.

@@ -69,6 +69,7 @@ class FakeSession : public ::testing::Test {
     options.flags = {{"m", model_path()}, {"t", "1"}};
     options.budget_s = 20;
     options.max_rounds = 2;
+    options.max_groups = 3;
     options.command = {"opledger", "compare", "a", "b"};
     options.version = "test";
     options.log_folder = folder_ + "/logs";
