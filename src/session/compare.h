@@ -41,7 +41,8 @@ struct CompareOptions {
   /// Rounds of one workload, side and launch group at most: beyond them nothing is learned, whatever the
   /// budget.
   int max_rounds = 40;
-  int max_groups = kMostGroups;  ///< at least three
+  int max_groups = kMostGroups;                      ///< at least three
+  int64_t largest_probe_bytes = int64_t{256} << 20;  ///< of the working-set probe, which looks for the knee
   /// Gives the rules of an engine family.
   std::function<Result<std::shared_ptr<const core::RuleSet>>(const std::string& family)> rules_of;
 };

@@ -57,6 +57,7 @@ Result<std::string> text_of_file(const std::string& path) {
 Status CompareSession::write_facts() {
   progress_.show("measuring this machine's caches");
   platform::WorkingSetOptions options;
+  options.largest_bytes = options_.largest_probe_bytes;
   options.threads = std::max(sides_[0].settings.threads, sides_[1].settings.threads);
   if (options_.budget_s < 30) options.time_per_size_ns = 10'000'000;
   const platform::WorkingSetCurve curve = platform::probe_working_set(options, clock_);

@@ -67,9 +67,10 @@ class FakeSession : public ::testing::Test {
     options.spec_b = spec("b");
     options.workloads = {{8}, {4}, {8}};
     options.flags = {{"m", model_path()}, {"t", "1"}};
-    options.budget_s = 20;
+    options.budget_s = 300;  // never used up: rounds and groups end a session, so no test knows the time
     options.max_rounds = 2;
     options.max_groups = 3;
+    options.largest_probe_bytes = int64_t{4} << 20;  // the whole probe takes half a minute under TSan
     options.command = {"opledger", "compare", "a", "b"};
     options.version = "test";
     options.log_folder = folder_ + "/logs";
