@@ -116,6 +116,21 @@ Status check_unit_times(const json& block, size_t passes, size_t units) {
   return {};
 }
 
+Status check_surroundings(const json& block) {
+  if (Status status = check_shared_inputs(block); !status) return status;
+  if (Status status = check_threads(block); !status) return status;
+  for (const char* key : {"voluntary_switches", "involuntary_switches"}) {
+    const json value = block.value(key, json());
+    if (!value.is_null() && !is_time(value)) return bad_key(key, "is no count");
+  }
+  if (!is_time(block.value("started_ns", json())) || !is_time(block.value("ended_ns", json()))) {
+    return bad_key("started_ns", "or ended_ns is no time");
+  }
+  if (block.at("ended_ns").get<int64_t>() < block.at("started_ns").get<int64_t>())
+    return bad_key("ended_ns", "lies before started_ns");
+  return {};
+}
+
 }  // namespace
 
 Status check_block(const json& block, const std::string& workload, const ScheduleEntry& entry, size_t units) {
@@ -136,18 +151,7 @@ Status check_block(const json& block, const std::string& workload, const Schedul
     if (Status status = check_pass_times(block); !status) return status;
     if (Status status = is_stamped(entry.arm) ? check_stamps(block) : Status{}; !status) return status;
   }
-  if (Status status = check_shared_inputs(block); !status) return status;
-  if (Status status = check_threads(block); !status) return status;
-  for (const char* key : {"voluntary_switches", "involuntary_switches"}) {
-    const json value = block.value(key, json());
-    if (!value.is_null() && !is_time(value)) return bad_key(key, "is no count");
-  }
-  if (!is_time(block.value("started_ns", json())) || !is_time(block.value("ended_ns", json()))) {
-    return bad_key("started_ns", "or ended_ns is no time");
-  }
-  if (block.at("ended_ns").get<int64_t>() < block.at("started_ns").get<int64_t>())
-    return bad_key("ended_ns", "lies before started_ns");
-  return {};
+  return check_surroundings(block);
 }
 
 }  // namespace opledger::session

@@ -57,7 +57,7 @@ Bracket bracket_of(const ScopeSide& side, double copy_ms) {
 // when siblings (closer) and shadows (farther) lie on both sides of the original, or when bytes said `warm`
 // beforehand. Where the difference is not resolved, only figures strictly on both sides show it.
 Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double tolerance_ms) {
-  const Judgement plain = judge_difference("c - o", best.copy_excess, tolerance_ms);
+  Judgement plain = judge_difference("c - o", best.copy_excess, tolerance_ms);
   if (plain.held || !best.copy_excess || !best.copy_excess->interval) return plain;
   const Interval& excess = *best.copy_excess->interval;
   const bool is_apart = excess.low > tolerance_ms || excess.high < -tolerance_ms;
@@ -82,7 +82,7 @@ Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
       return {false, "its replay has no baselines"};
     return judge_difference("increment - stamp", best.increment_excess, tolerance);
   }
-  const Judgement copies = judge_copies(side, best, tolerance);
+  Judgement copies = judge_copies(side, best, tolerance);
   if (row_ms <= kLargeRowRatio * pass_ms) return copies;
   const Judgement clocks =
       judge_difference("c - (o - o') + neighbours - increment", best.disagreement, tolerance);

@@ -138,9 +138,9 @@ void add_excluded(const PairSamples& pair, std::vector<std::string>& out) {
 
 // What happened to the whole session; what befell one row stands with its checks.
 void add_events(const PairSamples& pair, std::vector<std::string>& out) {
-  static const std::set<std::string> kTold{"note", "budget", "engine_died"};
+  static const std::set<std::string> told{"note", "budget", "engine_died"};
   for (const Event& event : pair.record->events) {
-    if (kTold.count(event.kind) == 0 || !event.workload.empty()) continue;
+    if (told.count(event.kind) == 0 || !event.workload.empty()) continue;
     out.push_back(event.side ? fmt::format("{}: {}", pair.name(*event.side), event.text) : event.text);
   }
 }
