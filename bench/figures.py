@@ -393,8 +393,8 @@ def parse_workload(text):
 
 
 def main():
-    figures = {"method": method, "closes": closes, "clocks": clocks, "hook": hook, "linear": linear, "aliases": aliases, "repeat": repeat,
-               "llama_bench": llama_bench}
+    figures = {"method": method, "closes": closes, "clocks": clocks, "hook": hook, "linear": linear,
+               "aliases": aliases, "repeat": repeat, "llama_bench": llama_bench}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="+", choices=figures,
                         help="; ".join(f"{name}: {run.__doc__.splitlines()[0]}" for name, run in figures.items()))

@@ -34,8 +34,7 @@ std::vector<const Row*> rows_that_carry(const WorkloadLedger& w) {
 std::string where_it_lives(const WorkloadLedger& w) {
   const std::vector<const Row*> rows = rows_that_carry(w);
   const core::Measured& rest = w.wall_minus_graph_gap;
-  const bool is_told = rest.ms && rest.ci_ms && ((*rest.ci_ms)[0] > 0 || (*rest.ci_ms)[1] < 0);
-  const double outside = is_told && w.gap.ms ? *rest.ms / *w.gap.ms : 0;
+  const double outside = core::excludes_zero(rest) && rest.ms && w.gap.ms ? *rest.ms / *w.gap.ms : 0;
   if (outside > 0.5) return fmt::format("{:.0f}% of the gap lies outside the graph", 100 * outside);
   if (rows.empty()) return "no row that holds a tenth of it exceeds the noise";
   std::string text = fmt::format("{} holds {:.0f}% of the gap", rows[0]->scope, 100 * *rows[0]->share_of_gap);

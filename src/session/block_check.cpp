@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/record/record.h"
+
 namespace opledger::session {
 namespace {
 
@@ -17,11 +19,8 @@ bool is_time(const json& value) {
   return value.is_number_integer() && value.get<int64_t>() >= 0;
 }
 
-// What the record's reader takes: more than eleven days is no pass.
-constexpr int64_t kMostNs = 1'000'000'000'000'000;
-
 bool is_duration(const json& value) {
-  return is_time(value) && value.get<int64_t>() <= kMostNs;
+  return is_time(value) && value.get<int64_t>() <= core::kMostPassNs;
 }
 
 bool is_list_of(const json& value, size_t count) {

@@ -54,24 +54,23 @@ Bracket bracket_of(const ScopeSide& side, double copy_ms) {
 }
 
 // A copy must cost what its original does, or differ because its weights came from elsewhere. That is shown
-// when siblings (closer) and shadows (farther) lie on both sides of the original, or when bytes said `warm`
-// beforehand. Where the difference is not resolved, only figures strictly on both sides show it.
+// when near weights and shadows (farther) lie on both sides of the original, or when bytes said `warm`
+// beforehand. A difference that is not resolved is not explained either.
 Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double tolerance_ms) {
   Judgement plain = judge_difference("c - o", best.copy_excess, tolerance_ms);
   if (plain.held || !best.copy_excess || !best.copy_excess->interval) return plain;
   const Interval& excess = *best.copy_excess->interval;
   const bool is_apart = excess.low > tolerance_ms || excess.high < -tolerance_ms;
-  if (is_apart && best.is_warm && excess.high < 0) return {true, plain.text + " (warm by bytes)"};
+  if (!is_apart) return plain;
+  if (best.is_warm && excess.high < 0) return {true, plain.text + " (warm by bytes)"};
   const Bracket bracket = bracket_of(side, *best.copy_ms);
-  if (!bracket.is_whole)
-    return {false, plain.text + (is_apart ? ", and no bracket of near and shadow weights" : "")};
-  const double slack_ms = is_apart ? tolerance_ms : 0;
+  if (!bracket.is_whole) return {false, plain.text + ", and no bracket of near and shadow weights"};
   const double original_ms = *best.original_ms;
-  const bool held = bracket.low_ms - slack_ms <= original_ms && original_ms <= bracket.high_ms + slack_ms;
-  return {held,
-          fmt::format("{}; copies of near and shadow weights {} to {} {}, {}", plain.text,
-                      brief_ms(bracket.low_ms), brief_ms(bracket.high_ms),
-                      held ? "bracket the original" : "do not bracket the original", brief_ms(original_ms))};
+  const bool held =
+      bracket.low_ms - tolerance_ms <= original_ms && original_ms <= bracket.high_ms + tolerance_ms;
+  return {held, fmt::format("{}; copies of near and shadow weights {} to {} {} the original, {}", plain.text,
+                            brief_ms(bracket.low_ms), brief_ms(bracket.high_ms),
+                            held ? "bracket" : "do not bracket", brief_ms(original_ms))};
 }
 
 Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {

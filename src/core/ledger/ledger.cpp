@@ -18,6 +18,10 @@ bool counts_as_held(const Check& check) {
 
 }  // namespace
 
+bool excludes_zero(const Measured& figure) {
+  return figure.ci_ms && ((*figure.ci_ms)[0] > 0 || (*figure.ci_ms)[1] < 0);
+}
+
 bool must_run(const Check& check) {
   return std::find(kMustRun.begin(), kMustRun.end(), check.name) != kMustRun.end();
 }

@@ -94,6 +94,9 @@ struct Ledger {
 /// "held", "failed" or "not run".
 const char* check_status_name(CheckStatus status);
 
+/// Whether the whole interval lies on one side of 0; false without one.
+bool excludes_zero(const Measured& figure);
+
 /// Whether a ledger proves nothing without this check: `identical`, `complete`, `closes`, `clocks agree`.
 bool must_run(const Check& check);
 

@@ -124,6 +124,15 @@ std::set<int> groups_with_baselines(const Record& record, Side side, const std::
   return groups;
 }
 
+// Launch groups in which both sides have baselines. Empty also when one side has none at all.
+std::set<int> common_groups(const Record& record, const std::string& workload) {
+  const std::set<int> a = groups_with_baselines(record, Side::kA, workload);
+  const std::set<int> b = groups_with_baselines(record, Side::kB, workload);
+  std::set<int> common;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(common, common.end()));
+  return common;
+}
+
 template <typename Key>
 std::map<Key, double> medians_by(const SideSamples& samples, const std::string& arm, double scale,
                                  const PassFigure& figure, Key (*key_of)(const BlockPlace&)) {
@@ -167,14 +176,6 @@ UnitMask SideSamples::mask_of_all() const {
 std::optional<double> SideSamples::price_of(int group) const {
   if (const auto own = price_ns.find(group); own != price_ns.end()) return own->second;
   return median_of(values_of(price_ns));
-}
-
-std::set<int> common_groups(const Record& record, const std::string& workload) {
-  const std::set<int> a = groups_with_baselines(record, Side::kA, workload);
-  const std::set<int> b = groups_with_baselines(record, Side::kB, workload);
-  std::set<int> common;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(common, common.end()));
-  return common;
 }
 
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,

@@ -52,11 +52,9 @@ struct SideSamples {
   [[nodiscard]] std::optional<double> price_of(int group) const;
 };
 
-/// Launch groups in which both sides have baselines of this workload. Empty also when one side has none.
-std::set<int> common_groups(const Record& record, const std::string& workload);
-
-/// Only the groups of `common_groups`, if there are any, so that every column tells of the same launches.
-/// Bad input: a block whose arrays do not have one entry per unit of the graph.
+/// Of the launch groups in which both sides have baselines, so that every column tells of the same launches;
+/// of all where one side has none. Bad input: a block whose arrays do not have one entry per unit of the
+/// graph.
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
                                     std::vector<int> unit_scope);
 

@@ -53,13 +53,11 @@ int small_integer(const Json& object, const char* key) {
   return static_cast<int>(value);
 }
 
-// More than eleven days is no pass.
-constexpr int64_t kMostNs = 1'000'000'000'000'000;
 constexpr const char* kTimeForm = "a time in ns from 0 to 10^15";
 
 int64_t as_time(const Json& value, const char* key) {
   const int64_t ns = as_integer(value, key);
-  if (ns < 0 || ns > kMostNs) wrong(key, kTimeForm);
+  if (ns < 0 || ns > kMostPassNs) wrong(key, kTimeForm);
   return ns;
 }
 
@@ -116,19 +114,13 @@ std::vector<std::string> texts(const Json& values, const char* key) {
   return out;
 }
 
-std::vector<int64_t> integers(const Json& values, const char* key) {
-  if (!values.is_array()) wrong(key, "a list of integers");
-  std::vector<int64_t> out;
-  out.reserve(values.size());
-  for (const Json& value : values) out.push_back(as_integer(value, key));
-  return out;
-}
+using IntegerReader = int64_t (*)(const Json&, const char*);
 
-std::vector<int64_t> times(const Json& values, const char* key) {
+std::vector<int64_t> integers(const Json& values, const char* key, IntegerReader read = as_integer) {
   if (!values.is_array()) wrong(key, "a list of integers");
   std::vector<int64_t> out;
   out.reserve(values.size());
-  for (const Json& value : values) out.push_back(as_time(value, key));
+  for (const Json& value : values) out.push_back(read(value, key));
   return out;
 }
 
@@ -334,14 +326,14 @@ std::optional<std::vector<std::vector<int64_t>>> maybe_table(const Json& object,
   if (value == nullptr) return std::nullopt;
   if (!value->is_array() || value->size() != passes) wrong(key, "a list with one list per pass");
   std::vector<std::vector<int64_t>> table;
-  for (const Json& row : *value) table.push_back(times(row, key));
+  for (const Json& row : *value) table.push_back(integers(row, key, as_time));
   return table;
 }
 
 std::optional<std::vector<int64_t>> maybe_list(const Json& object, const char* key, size_t passes) {
   const Json* value = find(object, key);
   if (value == nullptr) return std::nullopt;
-  std::vector<int64_t> out = times(*value, key);
+  std::vector<int64_t> out = integers(*value, key, as_time);
   if (out.size() != passes) wrong(key, "a list with one integer per pass");
   return out;
 }

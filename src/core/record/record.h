@@ -145,6 +145,9 @@ struct ArmsFacts {
   std::vector<Arm> arms;  ///< filled by the reader, ignored by the writer
 };
 
+/// No time of a pass is longer, in ns: it would last more than eleven days.
+inline constexpr int64_t kMostPassNs = 1'000'000'000'000'000;
+
 struct Pass {
   int64_t wall_ns = 0;
   int64_t graph_ns = 0;

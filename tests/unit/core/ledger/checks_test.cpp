@@ -194,26 +194,47 @@ TEST(Checks, SlowDriftIsNoDisagreementButIsNotQuiet) {
   EXPECT_NEAR(*check_named(analysed(session), "quiet", "a", "last baselines").value, 0.04, 1e-6);
 }
 
-TEST(Checks, OnlyTheUnitsThatWereCopiedAreCompared) {
-  PlantedSession session = two_engines();
-  PlantedReplay replay = dense_replay();
-  replay.refused = {2};  // unit 0 alone is copied: 800 of the row's 1200 ms
-  session.replays = {replay};
-  const WorkloadLedger ledger = analysed(session);
+// Of dense_proj's 1200 ms only unit 0, 800 ms, was copied.
+void expect_unit_0_alone_compared(const WorkloadLedger& ledger) {
   EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
   EXPECT_NEAR(*ledger.rows.at(0).replay_a->copy_ms, 800.0, 1e-3);
   EXPECT_NEAR(*ledger.rows.at(0).replay_a->original_ms, 800.0, 1e-3);
+}
+
+TEST(Checks, OnlyTheUnitsThatWereCopiedAreCompared) {
+  PlantedSession session = two_engines();
+  session.replays = {dense_replay()};
+  session.replays[0].refused = {2};
+  const WorkloadLedger ledger = analysed(session);
+  expect_unit_0_alone_compared(ledger);
   EXPECT_NE(ledger.rows.at(0).notes.at(0).find("1 units could not be replayed"), std::string::npos);
 }
 
-TEST(Checks, UnitsThatWereExcludedAreNotComparedWithCopiesThatWereNeverMade) {
+TEST(Checks, AReplayThatLostUnitsIsJudgedAsItWasTimed) {
   PlantedSession session = two_engines();
-  PlantedReplay replay = dense_replay();
-  replay.excluded = {2};  // unit 0 alone is copied: 800 of the row's 1200 ms
-  session.replays = {replay};
+  session.replays = {dense_replay()};
+  session.replays[0].excluded = {2};
   const WorkloadLedger ledger = analysed(session);
-  EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
-  EXPECT_NEAR(*ledger.rows.at(0).replay_a->copy_ms, 800.0, 1e-3);
+  expect_unit_0_alone_compared(ledger);
+  // With that unit it changed the state; what was timed afterwards did not.
+  EXPECT_EQ(check_named(ledger, "identical", "a").status, CheckStatus::kHeld);
+  session.bad_state_arm = "replay:dense_proj:sibling:1";
+  EXPECT_EQ(check_named(analysed(session), "identical", "a").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, ADifferenceThatIsNotResolvedIsNotExplainedByABracket) {
+  PlantedSession session = two_engines();
+  PlantedReplay near = dense_replay();
+  near.copy_ppm = 950000;
+  PlantedReplay far = dense_replay();
+  far.weights = "shadow";
+  far.copy_ppm = 1100000;
+  session.replays = {near, far};
+  session.a.moved_ns = 100000000;  // o is 1200 and 1100 ms in turns, so c - o reaches across the limit of 60
+  const Check check = check_named(analysed(session), "clocks agree", "a", "dense_proj");
+  EXPECT_EQ(check.status, CheckStatus::kFailed) << check.text;
+  EXPECT_NE(check.text.find("c - o"), std::string::npos);
+  EXPECT_NE(check.text.find("unresolved"), std::string::npos) << check.text;
 }
 
 TEST(Checks, TimeBookedOnAnotherLargeRowIsFoundByItsCopies) {

@@ -227,6 +227,8 @@ class SessionText {
 
   void add_group(core::Side side, int group) {
     if (has(planted(side).missing_groups, group)) return;
+    side_ = side;
+    group_ = group;
     for (const bool is_again : {false, true}) {
       core::ArmsFacts arms;
       arms.side = side;
@@ -235,9 +237,8 @@ class SessionText {
       arms.arms_json = arms_json(is_again);
       arms.prepared_json = prepared_json(is_again);
       line(core::record_line(arms));
+      if (!is_again) add_damage();
     }
-    side_ = side;
-    group_ = group;
     std::vector<std::string> order{"stamp", "empty"};
     for (size_t i = 0; i < s_.replays.size(); ++i) {
       if (s_.replays[i].is_plain) order.push_back(fmt::format("r{}", i));
@@ -356,11 +357,23 @@ class SessionText {
     line(core::record_line(out));
   }
 
+  // Units are excluded because copies of them changed the state.
+  void add_damage() {
+    for (const PlantedReplay& r : s_.replays) {
+      if (r.excluded.empty()) continue;
+      for (const char* kind : {"replay", "stamped_replay"}) add_verify(id(kind, r), "eeee");
+    }
+  }
+
   void add_verify(const std::string& arm) {
+    const bool is_bad = side_ == core::Side::kA && arm == s_.bad_state_arm;
+    add_verify(arm, is_bad ? "eeee" : "dddd");
+  }
+
+  void add_verify(const std::string& arm, const std::string& state_digest) {
     core::Block out = block(arm, 1);
     out.is_verify = true;
-    const bool is_bad = side_ == core::Side::kA && arm == s_.bad_state_arm;
-    out.state_digest = is_bad ? "eeee" : "dddd";
+    out.state_digest = state_digest;
     line(core::record_line(out));
   }
 
