@@ -84,10 +84,6 @@ Status check_threads(const json& block) {
   return {};
 }
 
-bool is_stamped(const std::string& arm) {
-  return arm == "stamp" || arm.rfind("stamped_replay", 0) == 0;
-}
-
 // Without all three nobody can see that the stamps add up to the pass.
 Status check_stamps(const json& block) {
   for (const char* key : {"unit_ns", "head_ns", "tail_ns"}) {
@@ -148,7 +144,7 @@ Status check_block(const json& block, const std::string& workload, const Schedul
   if (!state.is_null() && !is_digest(state)) return bad_key("state_digest", "is no 32 hex digits");
   if (!entry.is_verify) {
     if (Status status = check_pass_times(block); !status) return status;
-    if (Status status = is_stamped(entry.arm) ? check_stamps(block) : Status{}; !status) return status;
+    if (Status status = core::is_stamped(entry.arm) ? check_stamps(block) : Status{}; !status) return status;
   }
   return check_surroundings(block);
 }

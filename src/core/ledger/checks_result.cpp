@@ -71,12 +71,18 @@ bool is_superseded(const SideSamples& samples, const Block& block, const std::se
 void look_at_states(const SideSamples& samples, ArmFindings& findings) {
   // Equal across launches too: the state is computed from zero by the same arithmetic on the same tokens.
   std::optional<std::string> expected;
+  std::set<Digest> expected_rows;
   for (const Block* block : samples.verify_blocks) {
-    if (!expected && block->arm == "baseline") expected = block->state_digest;
+    if (block->arm != "baseline") continue;
+    if (!expected) expected = block->state_digest;
+    expected_rows.insert(block->digests.begin(), block->digests.end());
   }
   for (const Block* block : samples.verify_blocks) {
     if (is_superseded(samples, *block, findings.arms)) continue;
     look_at_logits(*block, findings);
+    const auto is_expected = [&](const Digest& rows) { return expected_rows.count(rows) > 0; };
+    if (expected && !std::all_of(block->digests.begin(), block->digests.end(), is_expected))
+      findings.unequal.insert(block->arm);
     if (!block->state_digest || !expected) continue;
     findings.state_arms.insert(block->arm);
     if (block->state_digest != expected) findings.unequal_state.insert(block->arm);
@@ -154,10 +160,6 @@ struct StampSums {
   int unknown = 0;  ///< of these: whose parts are not all in the record
 };
 
-bool is_stamped(const Block& block) {
-  return block.arm == "stamp" || block.arm.rfind("stamped_replay", 0) == 0;
-}
-
 bool adds_up(const Block& block, size_t pass) {
   // Taken off one by one: sums of hostile times would overflow.
   int64_t left = block.passes[pass].graph_ns - (*block.head_ns)[pass];
@@ -173,7 +175,7 @@ bool adds_up(const Block& block, size_t pass) {
 StampSums stamp_sums(const SideSamples& samples) {
   StampSums sums;
   for (const Block* block : samples.blocks) {
-    if (!is_stamped(*block)) continue;
+    if (!is_stamped(block->arm)) continue;
     const bool is_whole = block->unit_ns && block->head_ns && block->tail_ns;
     for (size_t p = 0; p < block->passes.size(); ++p) {
       ++sums.passes;

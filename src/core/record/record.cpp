@@ -19,6 +19,10 @@ const char* side_name(Side side) {
   return side == Side::kA ? "a" : "b";
 }
 
+bool is_stamped(std::string_view arm_id) {
+  return arm_id == "stamp" || arm_id.rfind("stamped_replay", 0) == 0;
+}
+
 const EngineFacts* Record::engine(Side side) const {
   return first_match(engines, [&](const EngineFacts& e) { return e.side == side; });
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -144,6 +145,9 @@ struct ArmsFacts {
   std::string prepared_json = "{}";
   std::vector<Arm> arms;  ///< filled by the reader, ignored by the writer
 };
+
+/// Whether blocks of this arm hold unit times that, with head and tail, add up to their passes.
+bool is_stamped(std::string_view arm_id);
 
 /// No time of a pass is longer, in ns: it would last more than eleven days.
 inline constexpr int64_t kMostPassNs = 1'000'000'000'000'000;

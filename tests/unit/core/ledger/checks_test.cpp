@@ -194,6 +194,19 @@ TEST(Checks, SlowDriftIsNoDisagreementButIsNotQuiet) {
   EXPECT_NEAR(*check_named(analysed(session), "quiet", "a", "last baselines").value, 0.04, 1e-6);
 }
 
+TEST(Checks, IdenticalFailsOnOtherLogitsInAVerification) {
+  Record record = two_engines().record();
+  for (Block& block : record.blocks) {
+    if (block.is_verify && block.arm == "stamp" && block.place.side == Side::kA) block.digests = {{"ffff"}};
+  }
+  const auto ledger = analyse_scoped(record, testing::planted_scoping(2), {});
+  ASSERT_TRUE(ledger) << ledger.error().message;
+  const Check check = check_named(ledger->workloads.at(0), "identical", "a");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_NE(check.text.find("other logits than the baseline in stamp"), std::string::npos) << check.text;
+  EXPECT_EQ(check_named(ledger->workloads.at(0), "identical", "b").status, CheckStatus::kHeld);
+}
+
 // Of dense_proj's 1200 ms only unit 0, 800 ms, was copied.
 void expect_unit_0_alone_compared(const WorkloadLedger& ledger) {
   EXPECT_EQ(check_named(ledger, "clocks agree", "a", "dense_proj").status, CheckStatus::kHeld);
