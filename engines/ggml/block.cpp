@@ -108,29 +108,27 @@ struct ThreadUse {
   int64_t cpu_ns = 0, run_delay_ns = 0;
 };
 
-/// Per thread of this process, since it started. Empty where the kernel does not say.
-std::map<std::string, ThreadUse> thread_use() {
-  std::map<std::string, ThreadUse> all;
+/// What this process has used since it started.
+struct Use {
+  int64_t at_ns = 0;
+  int64_t voluntary_switches = 0, involuntary_switches = 0;
+  std::map<std::string, ThreadUse> threads;  ///< empty where the kernel does not say
+};
+
+Use use_now() {
+  Use use;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
     std::ifstream file(entry.path() / "schedstat");
-    ThreadUse use;
-    if (file >> use.cpu_ns >> use.run_delay_ns) all[entry.path().filename()] = use;
+    ThreadUse thread;
+    if (file >> thread.cpu_ns >> thread.run_delay_ns) use.threads[entry.path().filename()] = thread;
   }
-  return all;
-}
-
-Json thread_use_between(const std::map<std::string, ThreadUse>& before,
-                        const std::map<std::string, ThreadUse>& after) {
-  Json threads = Json::array();
-  for (const auto& [thread, use] : after) {
-    const auto earlier = before.find(thread);
-    const ThreadUse start = earlier == before.end() ? ThreadUse{} : earlier->second;
-    if (use.cpu_ns == start.cpu_ns) continue;
-    threads.push_back(
-        {{"cpu_ns", use.cpu_ns - start.cpu_ns}, {"run_delay_ns", use.run_delay_ns - start.run_delay_ns}});
-  }
-  return threads;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  use.voluntary_switches = usage.ru_nvcsw;
+  use.involuntary_switches = usage.ru_nivcsw;
+  use.at_ns = now_ns();
+  return use;
 }
 
 /// A block while it is being measured.
@@ -141,19 +139,33 @@ class BlockJson {
         {"workload", workload},     {"arm", arm},         {"verify", verify},       {"passes", Json::array()},
         {"digests", Json::array()}, {"logits", "ok"},     {"unit_ns", nullptr},     {"head_ns", nullptr},
         {"tail_ns", nullptr},       {"copy_ns", nullptr}, {"state_digest", nullptr}};
-    threads_ = thread_use();
-    getrusage(RUSAGE_SELF, &usage_);
-    block_["started_ns"] = now_ns();
+  }
+
+  /// What the process used between the two moments was used by this block.
+  void add_use(const Use& before, const Use& after) {
+    if (started_ns_ == 0) started_ns_ = before.at_ns;
+    ended_ns_ = after.at_ns;
+    used_.at_ns += after.at_ns - before.at_ns;
+    used_.voluntary_switches += after.voluntary_switches - before.voluntary_switches;
+    used_.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
+    for (const auto& [name, use] : after.threads) {
+      const auto earlier = before.threads.find(name);
+      const ThreadUse start = earlier == before.threads.end() ? ThreadUse{} : earlier->second;
+      used_.threads[name].cpu_ns += use.cpu_ns - start.cpu_ns;
+      used_.threads[name].run_delay_ns += use.run_delay_ns - start.run_delay_ns;
+    }
   }
 
   void add(const PassTimes& pass, ArmKind kind) {
     size_t digest = 0;
     while (digest < digests_.size() && digests_[digest] != pass.digests) ++digest;
     if (digest == digests_.size()) digests_.push_back(pass.digests);
+    const bool is_timed = pass.graph_ns >= 0;
     block_["passes"].push_back({{"wall_ns", pass.wall_ns},
-                                {"graph_ns", pass.graph_ns < 0 ? Json(nullptr) : Json(pass.graph_ns)},
+                                {"graph_ns", is_timed ? Json(pass.graph_ns) : Json(nullptr)},
                                 {"instrument_ns", pass.instrument_ns},
                                 {"digest", digest}});
+    if (is_timed) block_["passes"].back()["step_graph_ns"] = pass.step_graph_ns;
     if (!pass.logits_are_finite) block_["logits"] = "not_finite";
     if (pass.logits_are_constant && block_["logits"] == "ok") block_["logits"] = "constant";
     if (pass.unit_ns.empty()) return;
@@ -173,12 +185,16 @@ class BlockJson {
   void set_state_digest(const std::string& digest) { block_["state_digest"] = digest; }
 
   Json finish() {
-    block_["ended_ns"] = now_ns();
-    rusage after{};
-    getrusage(RUSAGE_SELF, &after);
-    block_["voluntary_switches"] = after.ru_nvcsw - usage_.ru_nvcsw;
-    block_["involuntary_switches"] = after.ru_nivcsw - usage_.ru_nivcsw;
-    block_["threads"] = thread_use_between(threads_, thread_use());
+    Json threads = Json::array();
+    for (const auto& [name, use] : used_.threads) {
+      if (use.cpu_ns > 0) threads.push_back({{"cpu_ns", use.cpu_ns}, {"run_delay_ns", use.run_delay_ns}});
+    }
+    block_["threads"] = threads;
+    block_["voluntary_switches"] = used_.voluntary_switches;
+    block_["involuntary_switches"] = used_.involuntary_switches;
+    block_["started_ns"] = started_ns_;
+    block_["ended_ns"] = ended_ns_;
+    block_["elapsed_ns"] = used_.at_ns;
     block_["digests"] = digests_;
     return std::move(block_);
   }
@@ -192,9 +208,36 @@ class BlockJson {
 
   Json block_;
   std::vector<std::vector<std::string>> digests_;
-  std::map<std::string, ThreadUse> threads_;
-  rusage usage_{};
+  int64_t started_ns_ = 0, ended_ns_ = 0;
+  Use used_;  ///< differences
 };
+
+Status verify_block(Runner& runner, Workload& workload, Arm& arm, int passes, BlockJson& block) {
+  for (int i = 0; i < passes; ++i) {
+    const Use before = use_now();
+    std::string state_digest;
+    const Result<PassTimes> pass = runner.verify(workload, arm, state_digest);
+    if (!pass) return pass.error();
+    block.add_use(before, use_now());
+    block.add(*pass, arm.kind);
+    block.set_state_digest(state_digest);
+  }
+  return {};
+}
+
+Status time_blocks(Runner& runner, Workload& workload, const std::vector<Arm*>& arms,
+                   std::vector<BlockJson>& blocks) {
+  Use before = use_now();
+  const auto after_step = [&](size_t arm) {
+    Use after = use_now();
+    blocks[arm].add_use(before, after);
+    before = std::move(after);
+  };
+  const Result<std::vector<PassTimes>> passes = runner.run_turn(workload, arms, after_step);
+  if (!passes) return passes.error();
+  for (size_t a = 0; a < arms.size(); ++a) blocks[a].add((*passes)[a], arms[a]->kind);
+  return {};
+}
 
 int64_t number_of(const gguf_context* file, const std::string& key, int64_t otherwise) {
   const auto id = gguf_find_key(file, key.c_str());
@@ -256,18 +299,27 @@ Json prepared_json(const Workload& workload, const Arm& arm,
           {"shadow_bytes", shadow_bytes}};
 }
 
-Result<Json> measure_block(Runner& runner, Workload& workload, Arm& arm, int passes, bool verify) {
-  BlockJson block(workload.id, arm.id, verify);
-  for (int i = 0; i < passes; ++i) {
-    std::string state_digest;
-    const Result<PassTimes> pass =
-        verify ? runner.verify(workload, arm, state_digest) : runner.run_pass(workload, arm);
-    if (!pass) return pass.error();
-    block.add(*pass, arm.kind);
-    if (verify) block.set_state_digest(state_digest);
+Result<std::vector<Json>> measure_turn(Runner& runner, Workload& workload, const std::vector<Arm*>& arms,
+                                       const Turn& turn) {
+  if (turn.warm_up_steps > 0) {
+    const auto steps = static_cast<size_t>(turn.warm_up_steps);
+    if (Status status = runner.warm_up(workload, *arms.front(), steps); !status) return status.error();
   }
-  block.set_shared_inputs(arm);
-  return block.finish();
+  std::vector<BlockJson> blocks;
+  for (const Arm* arm : arms) blocks.emplace_back(workload.id, arm->id, turn.verify);
+  for (size_t a = 0; a < arms.size() && turn.verify; ++a) {
+    if (Status status = verify_block(runner, workload, *arms[a], turn.passes, blocks[a]); !status)
+      return status.error();
+  }
+  for (int pass = 0; pass < turn.passes && !turn.verify; ++pass) {
+    if (Status status = time_blocks(runner, workload, arms, blocks); !status) return status.error();
+  }
+  std::vector<Json> finished;
+  for (size_t a = 0; a < arms.size(); ++a) {
+    blocks[a].set_shared_inputs(*arms[a]);
+    finished.push_back(blocks[a].finish());
+  }
+  return finished;
 }
 
 std::optional<int64_t> estimate_memory_bytes(const std::string& model_path, int context_tokens,

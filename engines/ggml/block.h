@@ -22,8 +22,16 @@ Result<ArmRequest> parse_arm(const Workload& workload, const nlohmann::json& req
 nlohmann::json prepared_json(const Workload& workload, const Arm& arm,
                              const std::vector<std::vector<UnitReplay>>& replays, size_t shadow_bytes);
 
-/// Runs `passes` passes of one arm and reports them; when `verify`, with the digest of lasting memory.
-Result<nlohmann::json> measure_block(Runner& runner, Workload& workload, Arm& arm, int passes, bool verify);
+struct Turn {
+  int passes = 1;
+  int warm_up_steps = 0;
+  bool verify = false;
+};
+
+/// Runs `passes` passes of every arm, which take turns step by step, and reports a block of each. When
+/// `verify`: one arm after the other, with the digest of lasting memory.
+Result<std::vector<nlohmann::json>> measure_turn(Runner& runner, Workload& workload,
+                                                 const std::vector<Arm*>& arms, const Turn& turn);
 
 /// Model file, KV cache and working memory; nothing when the file's metadata does not say.
 std::optional<int64_t> estimate_memory_bytes(const std::string& model_path, int context_tokens,

@@ -186,27 +186,27 @@ const float* Engine::logits(int row) const {
   return llama_get_logits_ith(context_, last_tokens_ - last_output_rows_ + row);
 }
 
-Status Engine::remember(int positions, bool has_recurrent_state) {
-  remembered_positions_ = positions;
-  remembered_state_.clear();
-  if (!has_recurrent_state) return {};
-  remembered_state_.resize(partial_state_size(context_));
-  if (copy_partial_state(context_, remembered_state_) == 0) {
+Result<Checkpoint> Engine::checkpoint(int positions, bool has_recurrent_state) const {
+  Checkpoint made{positions, {}};
+  if (!has_recurrent_state) return made;
+  made.recurrent_state.resize(partial_state_size(context_));
+  if (copy_partial_state(context_, made.recurrent_state) == 0) {
     return Error::failure("the engine did not give its recurrent state");
   }
-  return {};
+  return made;
 }
 
-Status Engine::restore() {
-  if (!remembered_state_.empty() && set_partial_state(context_, remembered_state_) == 0) {
+Status Engine::restore(const Checkpoint& checkpoint) {
+  const bool is_recurrent = !checkpoint.recurrent_state.empty();
+  if (is_recurrent && set_partial_state(context_, checkpoint.recurrent_state) == 0) {
     return Error::failure("the engine did not take its recurrent state back");
   }
   // With a recurrent state some trees answer false and remove the attention cells all the same; that the work
   // is the same again is seen by the digests, not by this answer.
-  const bool removed = remove_positions_from(context_, remembered_positions_);
-  if (!removed && remembered_state_.empty()) {
+  const bool removed = remove_positions_from(context_, checkpoint.positions);
+  if (!removed && !is_recurrent) {
     return Error::failure("the engine could not remove positions from " +
-                          std::to_string(remembered_positions_));
+                          std::to_string(checkpoint.positions));
   }
   return {};
 }

@@ -24,6 +24,12 @@ struct LoadRequest {
   std::map<std::string, std::string> flags;  ///< llama-bench's names, without the dash
 };
 
+/// Where a sequence stood.
+struct Checkpoint {
+  int positions = 0;
+  std::vector<uint8_t> recurrent_state;  ///< empty: the model has none
+};
+
 /// A loaded model with one context of one sequence. Not thread-safe: one caller.
 class Engine {
  public:
@@ -48,10 +54,11 @@ class Engine {
   Status decode(std::span<const llama_token> tokens, int position, int output_rows = 1);
   /// The logits row of output `row` of the last decode, vocab_tokens() floats, owned by the engine.
   [[nodiscard]] const float* logits(int row) const;
-  /// Remembers the sequence as it is now (`positions` tokens); `restore` puts it back: recurrent state first,
-  /// then the removal of later positions, the order that leaves no stale cell on every tree.
-  Status remember(int positions, bool has_recurrent_state);
-  Status restore();
+  /// The sequence as it is now (`positions` tokens).
+  Result<Checkpoint> checkpoint(int positions, bool has_recurrent_state) const;
+  /// Puts the sequence back: recurrent state first, then the removal of later positions, the order that
+  /// leaves no stale cell on every tree.
+  Status restore(const Checkpoint& checkpoint);
 
  private:
   Engine() = default;
@@ -61,8 +68,6 @@ class Engine {
   int batch_tokens_ = 0;
   int last_tokens_ = 0;
   int last_output_rows_ = 1;
-  int remembered_positions_ = 0;
-  std::vector<uint8_t> remembered_state_;
   std::map<std::string, std::string> flags_;
   std::set<std::string> weight_names_;
 };

@@ -1,5 +1,6 @@
 #include "engines/ggml/runner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -84,8 +85,8 @@ std::optional<size_t> Runner::next_call() {
   static const bool hides_second = has_fault("hide_call");
   static const bool loses_second = has_fault("lose_call");
   const bool is_hidden = hides_second || (loses_second && mode_ != Mode::kDescribe);
-  if (is_hidden && executed_calls_++ == 1) return std::nullopt;
-  return call_++;
+  if (is_hidden && pass_->executed_calls++ == 1) return std::nullopt;
+  return pass_->calls++;
 }
 
 bool Runner::is_described(size_t call, const ggml_cgraph* graph) const {
@@ -179,7 +180,7 @@ ggml_status Runner::measure_call(ggml_backend_t backend, ggml_cgraph* graph) {
   const int64_t start_ns = now_ns();
   const ggml_status status = execute(backend, to_run);
   const int64_t end_ns = now_ns();
-  times_->graph_ns += end_ns - start_ns;
+  pass_->graph_ns += end_ns - start_ns;
   if (arm_graph != nullptr && arm_graph->has_clocks()) {
     const GraphModel& model = *workload_->graphs[static_cast<size_t>(g)];
     UnitTimes times;
@@ -188,13 +189,13 @@ ggml_status Runner::measure_call(ggml_backend_t backend, ggml_cgraph* graph) {
     arm_graph->read_clocks(times);
     const size_t first = workload_->first_unit_of(g);
     for (size_t u = 0; u < model.units.size(); ++u) {
-      times_->unit_ns[first + u] += times.unit_ns[u];
-      times_->copy_ns[first + u] += times.copy_ns[u];
+      pass_->unit_ns[first + u] += times.unit_ns[u];
+      pass_->copy_ns[first + u] += times.copy_ns[u];
     }
-    times_->head_ns += times.first_ns - start_ns;
-    times_->tail_ns += end_ns - times.last_ns;
+    pass_->head_ns += times.first_ns - start_ns;
+    pass_->tail_ns += end_ns - times.last_ns;
   }
-  times_->instrument_ns += (start_ns - entered_ns) + (now_ns() - end_ns);
+  pass_->instrument_ns += (start_ns - entered_ns) + (now_ns() - end_ns);
   return status;
 }
 
@@ -204,25 +205,28 @@ Status Runner::decode_prompt(const Workload& workload) {
   return engine_.decode(workload.prompt, 0);
 }
 
-Status Runner::decode_tokens(const Workload& workload, const std::function<void(int row)>& after_decode) {
-  call_ = executed_calls_ = 0;
-  decode_ns_ = 0;
-  const size_t steps = workload.is_decode ? workload.tokens.size() : 1;
-  for (size_t step = 0; step < steps; ++step) {
-    const auto all = std::span<const llama_token>(workload.tokens);
-    const auto tokens = workload.is_decode ? all.subspan(step, 1) : all;
-    const int position = static_cast<int>(workload.prompt.size() + (workload.is_decode ? step : 0));
-    const int64_t start_ns = now_ns();
-    Status status = engine_.decode(tokens, position);
-    decode_ns_ += now_ns() - start_ns;
-    if (!status) return status;
-    if (!problem_.empty()) return Error::failure(problem_);
-    if (after_decode) after_decode(static_cast<int>(step));
-  }
-  if (mode_ == Mode::kPassThrough || call_ == workload.calls.size()) return {};
-  return Error::failure("workload " + workload.id + ": a pass made " + std::to_string(call_) +
+Status Runner::decode_step(const Workload& workload, size_t step) {
+  if (Status status = engine_.decode(workload.tokens_of(step), workload.position_of(step)); !status)
+    return status;
+  return problem_.empty() ? Status{} : Status{Error::failure(problem_)};
+}
+
+Status Runner::check_calls(const Workload& workload, size_t calls) {
+  if (calls == workload.calls.size()) return {};
+  return Error::failure("workload " + workload.id + ": a pass made " + std::to_string(calls) +
                         " graph calls where " + std::to_string(workload.calls.size()) +
                         " were described; its times would miss work");
+}
+
+Status Runner::walk(const Workload& workload, Mode mode) {
+  PassTimes pass;
+  pass_ = &pass;
+  mode_ = mode;
+  Status status;
+  for (size_t step = 0; step < workload.steps() && status; ++step) status = decode_step(workload, step);
+  mode_ = Mode::kPassThrough;
+  pass_ = nullptr;
+  return status ? check_calls(workload, pass.calls) : status;
 }
 
 Status Runner::describe(Workload& workload, bool probe, const KnownUnits* known_units) {
@@ -234,20 +238,15 @@ Status Runner::describe(Workload& workload, bool probe, const KnownUnits* known_
   active_ = nullptr;
   engine_.clear();
   if (Status status = decode_prompt(workload); !status) return status;
-  mode_ = Mode::kDescribe;
-  Status status = decode_tokens(workload, {});
-  mode_ = Mode::kPassThrough;
-  if (!status) return status;
+  if (Status status = walk(workload, Mode::kDescribe); !status) return status;
 
   distinct_.clear();
   if (!workload.is_routed()) return {};
   if (Status activated = activate(workload); !activated) return activated;
   if (Status back = put_back(workload); !back) return back;
-  mode_ = Mode::kRouting;
-  status = decode_tokens(workload, {});
-  mode_ = Mode::kPassThrough;
-  if (status) finish_routing(workload);
-  return status;
+  if (Status status = walk(workload, Mode::kRouting); !status) return status;
+  finish_routing(workload);
+  return {};
 }
 
 void Runner::finish_routing(Workload& workload) {
@@ -288,7 +287,9 @@ Status Runner::activate(Workload& workload) {
   if (workload.is_decode) {
     if (Status status = decode_prompt(workload); !status) return status;
     const int positions = static_cast<int>(workload.prompt.size());
-    if (Status status = engine_.remember(positions, workload.has_recurrent_state()); !status) return status;
+    Result<Checkpoint> start = engine_.checkpoint(positions, workload.has_recurrent_state());
+    if (!start) return start.error();
+    start_ = std::move(*start);
     for (const Leaf& leaf : memory) {
       const char* data = static_cast<const char*>(leaf.tensor->data);
       snapshot_.emplace_back(data, data + ggml_nbytes(leaf.tensor));
@@ -299,48 +300,91 @@ Status Runner::activate(Workload& workload) {
 }
 
 Status Runner::put_back(const Workload& workload) {
-  if (workload.is_decode) return engine_.restore();
+  if (workload.is_decode) return engine_.restore(start_);
   engine_.clear();
   return {};
 }
 
-Result<PassTimes> Runner::run_pass(Workload& workload, Arm& arm) {
-  if (Status status = put_back(workload); !status) return status.error();
-  return one_pass(workload, arm, Mode::kMeasure);
-}
-
-Result<PassTimes> Runner::one_pass(Workload& workload, Arm& arm, Mode mode) {
-  PassTimes times;
-  workload_ = &workload;
-  arm_ = &arm;
-  times_ = &times;
-  problem_.clear();
+PassTimes Runner::begin_pass(const Workload& workload, const Arm& arm) {
+  PassTimes pass;
   const bool has_clocks = !arm.graphs.empty() && arm.kind != ArmKind::kEmpty && arm.kind != ArmKind::kReplay;
   if (has_clocks) {
-    times.unit_ns.assign(workload.unit_count(), 0);
-    times.copy_ns.assign(workload.unit_count(), 0);
+    pass.unit_ns.assign(workload.unit_count(), 0);
+    pass.copy_ns.assign(workload.unit_count(), 0);
   }
-  times.graph_ns = 0;
+  pass.graph_ns = arm.kind == ArmKind::kUnhooked ? -1 : 0;
+  return pass;
+}
+
+void Runner::digest_logits(PassTimes& pass) const {
+  const float* logits = engine_.logits(0);
   const auto vocab = static_cast<size_t>(engine_.vocab_tokens());
+  pass.digests.push_back(hex_of(XXH3_128bits(logits, vocab * sizeof(float))));
+  bool is_constant = true;
+  for (size_t i = 0; i < vocab; ++i) {
+    if (!std::isfinite(logits[i])) pass.logits_are_finite = false;
+    is_constant = is_constant && logits[i] == logits[0];
+  }
+  pass.logits_are_constant = pass.logits_are_constant || is_constant;
+}
+
+Status Runner::run_step(Workload& workload, Arm& arm, size_t step, Mode mode, PassTimes& pass) {
+  workload_ = &workload;
+  arm_ = &arm;
+  pass_ = &pass;
+  problem_.clear();
   attach_backend_hook(arm.kind != ArmKind::kUnhooked);
   mode_ = arm.kind == ArmKind::kUnhooked ? Mode::kPassThrough : mode;
-  const Status status = decode_tokens(workload, [&](int) {
-    const float* logits = engine_.logits(0);
-    times.digests.push_back(hex_of(XXH3_128bits(logits, vocab * sizeof(float))));
-    bool is_constant = true;
-    for (size_t i = 0; i < vocab; ++i) {
-      if (!std::isfinite(logits[i])) times.logits_are_finite = false;
-      is_constant = is_constant && logits[i] == logits[0];
-    }
-    times.logits_are_constant = times.logits_are_constant || is_constant;
-  });
+  const int64_t instrument_ns = pass.instrument_ns;
+  const int64_t graph_ns = pass.graph_ns;
+  const int64_t start_ns = now_ns();
+  const Status status = decode_step(workload, step);
+  pass.wall_ns += now_ns() - start_ns - (pass.instrument_ns - instrument_ns);
   mode_ = Mode::kPassThrough;
   attach_backend_hook(true);
-  times_ = nullptr;
-  if (!status) return status.error();
-  if (arm.kind == ArmKind::kUnhooked) times.graph_ns = -1;
-  times.wall_ns = decode_ns_ - times.instrument_ns;
-  return times;
+  pass_ = nullptr;
+  if (!status) return status;
+  pass.step_graph_ns.push_back(pass.graph_ns - graph_ns);
+  digest_logits(pass);
+  const bool is_last = step + 1 == workload.steps();
+  return is_last && arm.kind != ArmKind::kUnhooked ? check_calls(workload, pass.calls) : Status{};
+}
+
+Status Runner::warm_up(Workload& workload, Arm& arm, size_t steps) {
+  if (Status status = put_back(workload); !status) return status;
+  PassTimes forgotten = begin_pass(workload, arm);
+  for (size_t step = 0; step < std::min(steps, workload.steps()); ++step) {
+    if (Status status = run_step(workload, arm, step, Mode::kMeasure, forgotten); !status) return status;
+  }
+  return {};
+}
+
+Result<std::vector<PassTimes>> Runner::run_turn(Workload& workload, const std::vector<Arm*>& arms,
+                                                const std::function<void(size_t arm)>& after_step) {
+  std::vector<PassTimes> passes;
+  for (const Arm* arm : arms) passes.push_back(begin_pass(workload, *arm));
+  if (Status status = put_back(workload); !status) return status.error();
+  for (size_t step = 0; step < workload.steps(); ++step) {
+    Checkpoint here;
+    if (step > 0 && arms.size() > 1) {
+      Result<Checkpoint> made =
+          engine_.checkpoint(workload.position_of(step), !start_.recurrent_state.empty());
+      if (!made) return made.error();
+      here = std::move(*made);
+    }
+    const Checkpoint& before = step == 0 ? start_ : here;
+    for (size_t i = 0; i < arms.size(); ++i) {
+      const size_t a = step % 2 == 0 ? i : arms.size() - 1 - i;
+      if (i > 0) {
+        const Status status = workload.is_decode ? engine_.restore(before) : put_back(workload);
+        if (!status) return status.error();
+      }
+      if (Status status = run_step(workload, *arms[a], step, Mode::kMeasure, passes[a]); !status)
+        return status.error();
+      after_step(a);
+    }
+  }
+  return passes;
 }
 
 Result<PassTimes> Runner::verify(Workload& workload, Arm& arm, std::string& state_digest) {
@@ -355,14 +399,16 @@ Result<PassTimes> Runner::verify(Workload& workload, Arm& arm, std::string& stat
       std::memcpy(tensor->data, snapshot_[i].data(), snapshot_[i].size());
     }
   }
-  Result<PassTimes> times = one_pass(workload, arm, Mode::kVerify);
-  if (!times) return times;
+  PassTimes pass = begin_pass(workload, arm);
+  for (size_t step = 0; step < workload.steps(); ++step) {
+    if (Status status = run_step(workload, arm, step, Mode::kVerify, pass); !status) return status.error();
+  }
   XXH3_state_t* state = XXH3_createState();
   XXH3_128bits_reset(state);
   for (const Leaf& leaf : memory) XXH3_128bits_update(state, leaf.tensor->data, ggml_nbytes(leaf.tensor));
   state_digest = hex_of(XXH3_128bits_digest(state));
   XXH3_freeState(state);
-  return times;
+  return pass;
 }
 
 Status Runner::prepare(Workload& workload, Arm& arm, const std::vector<std::vector<UnitReplay>>& replays) {

@@ -15,9 +15,12 @@
 namespace opledger::ggml {
 
 struct PassTimes {
+  size_t calls = 0;           ///< graph calls seen so far
+  size_t executed_calls = 0;  ///< with the one that a test's fault hides
   int64_t wall_ns = 0;        ///< net of instrument_ns
   int64_t graph_ns = -1;      ///< -1: not known (the hook was not there)
   int64_t instrument_ns = 0;  ///< patching graphs and reading clocks
+  std::vector<int64_t> step_graph_ns;
   int64_t head_ns = 0, tail_ns = 0;
   std::vector<int64_t> unit_ns, copy_ns;  ///< empty when the arm has no clocks
   std::vector<std::string> digests;       ///< one per output row, 32 hex digits
@@ -38,8 +41,14 @@ class Runner {
 
   /// Makes lasting memory what a pass of this workload starts from.
   Status activate(Workload& workload);
-  /// One pass. The workload must be active.
-  Result<PassTimes> run_pass(Workload& workload, Arm& arm);
+  /// Runs the first steps of a pass for nothing: after a start or a wake-up they are slower.
+  Status warm_up(Workload& workload, Arm& arm, size_t steps);
+  /// One pass of every arm, which take turns step by step: forward in even steps, backward in odd ones. A
+  /// machine's speed moves by several percent within a few tenths of a second, so arms that are to be
+  /// compared must not lie a cycle apart. `after_step` is called with the arm's place. The workload must be
+  /// active.
+  Result<std::vector<PassTimes>> run_turn(Workload& workload, const std::vector<Arm*>& arms,
+                                          const std::function<void(size_t arm)>& after_step);
   /// One pass whose times mean nothing, over lasting memory that held nothing but the prompt; afterwards
   /// `state_digest` covers the raw bytes of all of it.
   Result<PassTimes> verify(Workload& workload, Arm& arm, std::string& state_digest);
@@ -63,29 +72,31 @@ class Runner {
   ggml_status observe_routing(ggml_backend_t backend, ggml_cgraph* graph);
   ggml_status measure_call(ggml_backend_t backend, ggml_cgraph* graph);
   Status decode_prompt(const Workload& workload);
-  /// The timed part: decodes the workload's tokens with on_graph in the given mode. Fails when the pass did
-  /// not make as many graph calls as were described.
-  Status decode_tokens(const Workload& workload, const std::function<void(int row)>& after_decode);
+  /// One pass of the bare graphs, untimed, with on_graph in the given mode.
+  Status walk(const Workload& workload, Mode mode);
+  Status decode_step(const Workload& workload, size_t step);
   Status put_back(const Workload& workload);
-  /// One pass from where the lasting memory stands.
-  Result<PassTimes> one_pass(Workload& workload, Arm& arm, Mode mode);
+  static PassTimes begin_pass(const Workload& workload, const Arm& arm);
+  /// One step from where the lasting memory stands, added to the pass.
+  Status run_step(Workload& workload, Arm& arm, size_t step, Mode mode, PassTimes& pass);
+  void digest_logits(PassTimes& pass) const;
+  /// Fails when the pass did not make as many graph calls as were described.
+  static Status check_calls(const Workload& workload, size_t calls);
   void finish_routing(Workload& workload);
 
   Engine& engine_;
   Mode mode_ = Mode::kPassThrough;
   Workload* workload_ = nullptr;  ///< of the pass that runs
   Arm* arm_ = nullptr;
-  PassTimes* times_ = nullptr;
-  size_t call_ = 0;            ///< of the pass that runs
-  size_t executed_calls_ = 0;  ///< with the one that a test's fault hides
-  int64_t decode_ns_ = 0;
+  PassTimes* pass_ = nullptr;  ///< the one that runs
   bool probe_ = false;
   const KnownUnits* known_units_ = nullptr;
   std::string problem_;  ///< why a graph call could not be handled
   ggml_backend_t backend_ = nullptr;
 
   Workload* active_ = nullptr;
-  std::vector<std::vector<char>> snapshot_;  ///< lasting memory after the active workload's prompt
+  Checkpoint start_;                         ///< of the active workload's passes
+  std::vector<std::vector<char>> snapshot_;  ///< lasting memory there
   WeightBank weights_;
   Scratch scratch_;
   std::map<std::pair<int, int>, std::vector<int64_t>> distinct_;  ///< (graph, node) -> per call

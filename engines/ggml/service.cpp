@@ -242,21 +242,27 @@ Result<Json> Service::measure(const Json& params) {
   Result<Workload*> workload = workload_of(params);
   if (!workload) return workload.error();
   if (Status status = runner_->activate(**workload); !status) return status.error();
-  int blocks = 0;
+  int sent = 0;
   for (const Json& entry : params.at("schedule")) {
-    const auto id = entry.at("arm").get<std::string>();
-    const auto arm = (*workload)->arms.find(id);
-    if (arm == (*workload)->arms.end())
-      return Error::bad_input("arm " + id + " is not prepared: call prepare first");
-    Result<Json> block = measure_block(*runner_, **workload, arm->second, entry.at("passes").get<int>(),
-                                       entry.value("verify", false));
-    if (!block) return block.error();
-    if (!channel_.send({{"jsonrpc", "2.0"}, {"method", "block"}, {"params", *block}})) {
-      return Error::failure("the core is gone");
+    std::vector<Arm*> arms;
+    for (const Json& id : entry.at("arms")) {
+      const auto arm = (*workload)->arms.find(id.get<std::string>());
+      if (arm == (*workload)->arms.end())
+        return Error::bad_input("arm " + id.get<std::string>() + " is not prepared: call prepare first");
+      arms.push_back(&arm->second);
     }
-    ++blocks;
+    if (arms.empty()) return Error::bad_input("measure: an entry of the schedule has no arms");
+    const Turn turn{entry.at("passes").get<int>(), entry.value("warm_up_steps", 0),
+                    entry.value("verify", false)};
+    const Result<std::vector<Json>> blocks = measure_turn(*runner_, **workload, arms, turn);
+    if (!blocks) return blocks.error();
+    for (const Json& block : *blocks) {
+      if (!channel_.send({{"jsonrpc", "2.0"}, {"method", "block"}, {"params", block}}))
+        return Error::failure("the core is gone");
+      ++sent;
+    }
   }
-  return Json{{"blocks", blocks}};
+  return Json{{"blocks", sent}};
 }
 
 Result<Json> Service::logits(const Json& params) {

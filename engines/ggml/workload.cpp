@@ -5,6 +5,15 @@
 
 namespace opledger::ggml {
 
+std::span<const llama_token> Workload::tokens_of(size_t step) const {
+  const auto all = std::span<const llama_token>(tokens);
+  return is_decode ? all.subspan(step, 1) : all;
+}
+
+int Workload::position_of(size_t step) const {
+  return static_cast<int>(prompt.size() + step);
+}
+
 bool Workload::has_recurrent_state() const {
   for (const auto& graph : graphs) {
     for (const Leaf& leaf : graph->leaves) {

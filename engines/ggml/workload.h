@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,11 @@ struct Workload {
 
   std::map<std::string, Arm> arms;
 
+  /// Decodes of one pass: a cycle's tokens come one at a time.
+  [[nodiscard]] size_t steps() const { return is_decode ? tokens.size() : 1; }
+  /// What a step decodes, and at which position.
+  [[nodiscard]] std::span<const llama_token> tokens_of(size_t step) const;
+  [[nodiscard]] int position_of(size_t step) const;
   [[nodiscard]] bool has_recurrent_state() const;
   /// Whether some node selects experts.
   [[nodiscard]] bool is_routed() const;

@@ -30,6 +30,7 @@ struct ArmPlan {
   double cost_ratio = 1.0;  ///< a pass of it over a baseline pass, as far as known
   bool is_twin = false;     ///< made only to bracket another arm's copies
 
+  [[nodiscard]] bool is_replay() const { return copies.has_value(); }
   /// As `prepare` takes it; the record's form also says `scope` and `copies`.
   [[nodiscard]] nlohmann::json to_json(bool for_record) const;
 };

@@ -38,11 +38,24 @@ bool is_digest(const json& value) {
   return value.is_string() && value.get_ref<const std::string&>().size() == 32;
 }
 
+/// Either absent, or a pass's graph time by steps.
+bool are_steps_of(const json& steps, int64_t graph_ns) {
+  if (steps.is_null()) return true;
+  if (!steps.is_array()) return false;
+  for (const json& ns : steps) {
+    if (!is_duration(ns) || ns == 0 || ns.get<int64_t>() > graph_ns) return false;
+    graph_ns -= ns.get<int64_t>();
+  }
+  return graph_ns == 0;
+}
+
 Status check_pass_times(const json& block) {
   for (const json& pass : block.at("passes")) {
     const auto graph_ns = pass.at("graph_ns").get<int64_t>();
     if (graph_ns < 1 || graph_ns > pass.at("wall_ns").get<int64_t>())
       return bad_key("graph_ns", "of a timed pass is not from 1 to its wall_ns");
+    if (!are_steps_of(pass.value("step_graph_ns", json()), graph_ns))
+      return bad_key("step_graph_ns", "is no list of times above 0 that add up to graph_ns");
   }
   return {};
 }
@@ -123,18 +136,22 @@ Status check_surroundings(const json& block) {
   }
   if (block.at("ended_ns").get<int64_t>() < block.at("started_ns").get<int64_t>())
     return bad_key("ended_ns", "lies before started_ns");
+  if (!is_time(block.value("elapsed_ns", json()))) return bad_key("elapsed_ns", "is no time");
+  if (block.at("elapsed_ns").get<int64_t>() >
+      block.at("ended_ns").get<int64_t>() - block.at("started_ns").get<int64_t>())
+    return bad_key("elapsed_ns", "is longer than from started_ns to ended_ns");
   return {};
 }
 
 }  // namespace
 
-Status check_block(const json& block, const std::string& workload, const ScheduleEntry& entry, size_t units) {
+Status check_block(const json& block, const std::string& workload, const ExpectedBlock& asked, size_t units) {
   if (!block.is_object()) return bad_key("params", "is no object");
   if (block.value("workload", json()) != workload)
     return bad_key("workload", "is not the one that was asked for");
-  if (block.value("arm", json()) != entry.arm) return bad_key("arm", "is not the next of the schedule");
-  if (block.value("verify", json()) != entry.is_verify) return bad_key("verify", "is not as asked");
-  const auto passes = static_cast<size_t>(entry.passes);
+  if (block.value("arm", json()) != asked.arm) return bad_key("arm", "is not the next of the schedule");
+  if (block.value("verify", json()) != asked.is_verify) return bad_key("verify", "is not as asked");
+  const auto passes = static_cast<size_t>(asked.passes);
   if (Status status = check_passes(block, passes); !status) return status;
   const json logits = block.value("logits", json());
   if (logits != "ok" && logits != "not_finite" && logits != "constant")
@@ -142,9 +159,9 @@ Status check_block(const json& block, const std::string& workload, const Schedul
   if (Status status = check_unit_times(block, passes, units); !status) return status;
   const json state = block.value("state_digest", json());
   if (!state.is_null() && !is_digest(state)) return bad_key("state_digest", "is no 32 hex digits");
-  if (!entry.is_verify) {
+  if (!asked.is_verify) {
     if (Status status = check_pass_times(block); !status) return status;
-    if (Status status = core::is_stamped(entry.arm) ? check_stamps(block) : Status{}; !status) return status;
+    if (Status status = core::is_stamped(asked.arm) ? check_stamps(block) : Status{}; !status) return status;
   }
   return check_surroundings(block);
 }

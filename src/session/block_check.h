@@ -11,9 +11,9 @@
 
 namespace opledger::session {
 
-/// A failure naming the key unless `block` has the form that docs/protocol.md gives it for this entry of a
-/// schedule. `units` is the workload's number of units.
-Status check_block(const nlohmann::json& block, const std::string& workload, const ScheduleEntry& entry,
+/// A failure naming the key unless `block` has the form that docs/protocol.md gives it for what was asked.
+/// `units` is the workload's number of units.
+Status check_block(const nlohmann::json& block, const std::string& workload, const ExpectedBlock& asked,
                    size_t units);
 
 }  // namespace opledger::session

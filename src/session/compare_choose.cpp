@@ -30,17 +30,21 @@ struct CompareSession::Candidates {
   std::vector<std::array<std::vector<ArmPlan>, 2>> arms;
 };
 
-double CompareSession::block_time_ns(const Side& side, size_t w) const {
+double CompareSession::added_time_ns(const Side& side, size_t w, std::vector<ArmPlan> arms) const {
   const SideWorkload& known = side.workloads[w];
-  return known.pass_ns * passes_per_block(known.pass_ns) * known.cost_ratio;
+  const RoundOptions options = round_options(side, w);
+  // A turn of their own comes with a stamp beside them.
+  for (const ArmPlan& arm : known.arms) {
+    if (arm.kind == "stamp" && is_interleaved(options)) arms.push_back(arm);
+  }
+  return round_cost_ns(arms, options) * known.cost_ratio;
 }
 
 void CompareSession::add_candidate(size_t w, const std::string& scope, double share_ratio,
                                    std::array<std::vector<ArmPlan>, 2> arms, Candidates& found) const {
   ReplayCandidate candidate{w, scope, share_ratio, 0};
   for (size_t s = 0; s < sides_.size(); ++s) {
-    for (const ArmPlan& arm : arms[s])
-      candidate.round_ns += (arm.cost_ratio + 1) * block_time_ns(sides_[s], w);
+    if (!arms[s].empty()) candidate.round_ns += added_time_ns(sides_[s], w, arms[s]);
   }
   found.list.push_back(std::move(candidate));
   found.arms.push_back(std::move(arms));
@@ -109,7 +113,8 @@ void CompareSession::choose() {
   Candidates found;
   for (size_t w = 0; w < workloads_.size(); ++w) {
     add_candidates(w, found);
-    for (const Side& side : sides_) base_ns += round_time_ns(side, w) + 3 * block_time_ns(side, w);
+    // A round, and the base arms verified.
+    for (const Side& side : sides_) base_ns += round_time_ns(side, w) + 3 * side.workloads[w].pass_ns;
   }
   const double groups_left = plan_.groups - group_ + (is_resident_ ? 1 : 0);
   const double free_ns = left_ns() - base_ns * (plan_.groups - group_);
@@ -120,8 +125,9 @@ void CompareSession::choose() {
   if (plan_.is_tight || !not_run_.empty()) return;
   double chosen_ns = 0;
   for (const size_t i : chosen) chosen_ns += found.list[i].round_ns;
-  // Time to spare goes to more launch groups rather than to more rounds: intervals come from groups.
-  const double more = left_ns() / std::max(1.0, 1.5 * (base_ns + chosen_ns));
+  // Time to spare goes to more launch groups, as intervals of rows come from groups; but two rounds of each,
+  // since what the clocks say is compared turn by turn.
+  const double more = left_ns() / std::max(1.0, base_ns + 2 * chosen_ns);
   plan_.groups =
       std::clamp(group_ + static_cast<int>(std::min(more, 100.0)), plan_.groups, options_.max_groups);
 }
@@ -146,7 +152,7 @@ void CompareSession::add_brackets() {
   for (Side& side : sides_) {
     for (size_t w = 0; w < workloads_.size() && side.can_give("shadow"); ++w) {
       for (ArmPlan& twin : missing_brackets(side, w)) {
-        const double cost_ns = (twin.cost_ratio + 1) * block_time_ns(side, w);
+        const double cost_ns = added_time_ns(side, w, {twin});
         if (cost_ns > free_ns) continue;
         free_ns -= cost_ns;
         side.workloads[w].arms.push_back(std::move(twin));

@@ -15,9 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-/// A pass longer than this is not worth spending one on warming up when time is short.
+/// Passes longer than this are spared where time is short.
 constexpr double kDearPassNs = 5e8;
-constexpr double kWarmUpNs = 5e7;
 
 /// Runs its engine for as long as it lives; at all other times engines are stopped.
 class Awake {
@@ -46,6 +45,7 @@ RoundOptions CompareSession::round_options(const Side& side, size_t w) const {
   RoundOptions options;
   options.is_tight = plan_.is_tight && side.workloads[w].pass_ns > kDearPassNs;
   options.pass_ns = side.workloads[w].pass_ns;
+  options.steps = workloads_[w].steps();
   options.with_price = side.workloads[w].rounds == 0;
   const bool is_dear = side.workloads[w].pass_ns > kDearPassNs;
   options.with_empty = options.with_price && !plan_.is_tight && (group_ == 1 || !is_dear);
@@ -68,10 +68,10 @@ std::vector<ScheduleEntry> CompareSession::verify_schedule(const Side& side, siz
     if (!is_sparing || group == group_) arms.push_back(arm);
   }
   if (is_sparing && group_ > 1) {
-    std::vector<ScheduleEntry> schedule;
-    schedule.reserve(arms.size());
-    for (const ArmPlan& arm : arms) schedule.push_back({arm.id, 1, true});
-    return schedule;
+    if (arms.empty()) return {};
+    ScheduleEntry entry{{}, 1, true};
+    for (const ArmPlan& arm : arms) entry.arms.push_back(arm.id);
+    return {entry};
   }
   return verify_of(arms);
 }
@@ -86,6 +86,7 @@ Status CompareSession::plan() {
       tight.is_tight = pass_ns > kDearPassNs;
       tight.with_price = true;
       tight.pass_ns = pass_ns;
+      tight.steps = workloads_[w].steps();
       cost.fixed_ns += pass_ns;
       cost.rounds_ns += round_cost_ns(side.workloads[w].arms, tight);
       cost.verify_ns += pass_ns * 3;  // baseline, price, stamp: a tight round has no empty nodes
@@ -150,43 +151,38 @@ Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
                                                        bool is_recorded) {
   SideWorkload& known = side.workloads[w];
   const std::string& id = workloads_[w].facts.id;
+  const std::vector<ExpectedBlock> expected = expected_blocks(schedule);
   Blocks blocks;
   double walls_ns = 0;
   const int64_t started_ns = clock_.now_ns();
   const auto on_block = [&](const json& block) -> Status {
-    const ScheduleEntry& entry = schedule[blocks.size()];
-    if (Status status = check_block(block, id, entry, known.graph.unit_count()); !status) {
+    const ExpectedBlock& asked = expected[blocks.size()];
+    if (Status status = check_block(block, id, asked, known.graph.unit_count()); !status) {
       return Error::failure(fmt::format("{}: {}", side.program.name, status.error().message));
     }
     const double wall_ns = median_wall_ns(block);
-    walls_ns += wall_ns * entry.passes;
-    if (!entry.is_verify && entry.arm == "baseline") known.pass_ns = std::max(wall_ns, 1.0);
+    walls_ns += wall_ns * asked.passes;
+    if (!asked.is_verify && asked.arm == "baseline") known.pass_ns = std::max(wall_ns, 1.0);
     blocks.push_back(block);
     if (!is_recorded) return {};
-    if (!entry.is_verify && entry.arm != "baseline") known.timed_blocks[entry.arm].push_back(block);
-    const core::BlockPlace place{side.side, id, group_, known.rounds + 1, ++sequence_};
+    if (!asked.is_verify && asked.arm != "baseline") known.timed_blocks[asked.arm].push_back(block);
+    const auto turn = turn_ + static_cast<int64_t>(asked.entry);
+    const core::BlockPlace place{side.side, id, group_, known.rounds + 1, turn, ++sequence_};
     if (Status status = log_.append(core::block_line(place, block.dump())); !status) return status;
-    return entry.is_verify ? Status{} : log_.settle();
+    return asked.is_verify ? Status{} : log_.settle();
   };
   Result<json> reply = side.engine->call("measure", {{"workload", id}, {"schedule", to_json(schedule)}},
-                                         schedule.size(), on_block);
+                                         expected.size(), on_block);
   if (!reply) return reply.error();
-  if (blocks.size() != schedule.size()) {
+  if (blocks.size() != expected.size()) {
     return Error::failure(fmt::format("{}: measure was asked for {} blocks and sent {}", side.program.name,
-                                      schedule.size(), blocks.size()));
+                                      expected.size(), blocks.size()));
   }
+  turn_ += static_cast<int64_t>(schedule.size());
   if (!schedule.front().is_verify && walls_ns > 0) {
     known.cost_ratio = static_cast<double>(clock_.now_ns() - started_ns) / walls_ns;
   }
   return blocks;
-}
-
-Status CompareSession::warm_up(Side& side, size_t w) {
-  const double pass_ns = side.workloads[w].pass_ns;
-  if (pass_ns > kDearPassNs) return {};
-  const int passes = static_cast<int>(std::clamp(std::ceil(kWarmUpNs / std::max(pass_ns, 1.0)), 1.0, 4.0));
-  Result<Blocks> blocks = measure(side, w, {{"baseline", passes, false}}, /*is_recorded=*/false);
-  return blocks ? Status{} : Status{blocks.error()};
 }
 
 Status CompareSession::verify(Side& side, size_t w) {
@@ -199,7 +195,6 @@ Status CompareSession::verify(Side& side, size_t w) {
 
 Status CompareSession::stint(Side& side, size_t w, const Stint& schedule) {
   const Awake awake(side);
-  if (Status status = warm_up(side, w); !status) return status;
   Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
   return blocks ? Status{} : Status{blocks.error()};
 }
@@ -208,9 +203,7 @@ Status CompareSession::round(const std::vector<Side*>& sides, size_t w) {
   std::vector<std::pair<Side*, std::vector<Stint>>> order;
   size_t most = 0;
   for (Side* side : sides) {
-    const RoundOptions options = round_options(*side, w);
-    const std::vector<ScheduleEntry> whole = round_of(side->workloads[w].arms, options, random_);
-    order.emplace_back(side, stints_of(whole, arms_per_stint(options.pass_ns)));
+    order.emplace_back(side, round_of(side->workloads[w].arms, round_options(*side, w), random_));
     most = std::max(most, order.back().second.size());
   }
   // A B, B A, A B: neither side is always the one that comes later.

@@ -15,10 +15,6 @@ using nlohmann::json;
 
 constexpr int kMaxBisectTests = 64;
 
-bool is_replay(const ArmPlan& arm) {
-  return arm.copies.has_value();
-}
-
 /// Digests of the first pass and of lasting memory, and whether the logits are numbers: what must not change.
 bool keeps_result(const json& baseline, const json& block) {
   const auto rows_of = [](const json& b) {
@@ -121,7 +117,7 @@ Status CompareSession::prepare(Side& side, size_t w) {
   if (!reply) return reply.error();
   bool has_changed = false;
   for (size_t i = 0; i < known.arms.size() && side.can_give("shadow"); ++i) {
-    if (is_replay(known.arms[i])) {
+    if (known.arms[i].is_replay()) {
       has_changed |= ask_for_shadows(known.graph, reply->at("arms").at(i), known.arms[i]);
     }
   }
@@ -145,21 +141,21 @@ Status CompareSession::check_replays(Side& side, size_t w) {
   SideWorkload& known = side.workloads[w];
   // An arm that lost units is another arm, so it is looked at again. Ends: each turn takes units or an arm.
   while (true) {
-    std::vector<ScheduleEntry> schedule{{"baseline", 1, true}};
+    ScheduleEntry entry{{"baseline"}, 1, true};
     if (Status status = prepare(side, w); !status) return status;
     for (const ArmPlan& arm : known.arms) {
-      if (is_replay(arm) && known.checked_arms.count(arm.id) == 0) schedule.push_back({arm.id, 1, true});
+      if (arm.is_replay() && known.checked_arms.count(arm.id) == 0) entry.arms.push_back(arm.id);
     }
-    if (schedule.size() == 1) return {};
+    if (entry.arms.size() == 1) return {};
     side.engine->resume();
-    Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
+    Result<Blocks> blocks = measure(side, w, {entry}, /*is_recorded=*/true);
     if (!blocks) return blocks.error();
     std::set<std::string> broken;
-    for (size_t i = 1; i < schedule.size(); ++i) {
-      known.checked_arms.insert(schedule[i].arm);
+    for (size_t i = 1; i < entry.arms.size(); ++i) {
+      known.checked_arms.insert(entry.arms[i]);
       if (keeps_result(blocks->front(), (*blocks)[i])) continue;
-      broken.insert(schedule[i].arm);
-      if (Status status = bisect(side, w, schedule[i].arm, blocks->front()); !status) return status;
+      broken.insert(entry.arms[i]);
+      if (Status status = bisect(side, w, entry.arms[i], blocks->front()); !status) return status;
     }
     side.engine->pause();
     if (broken.empty()) return {};
@@ -178,7 +174,7 @@ Status CompareSession::mend_arms(Side& side, size_t w, const std::set<std::strin
     known.checked_arms.erase(arm.id);
   }
   std::erase_if(known.arms, [&](const ArmPlan& arm) {
-    return is_replay(arm) && (arm.units.empty() || hopeless.count(arm.id) > 0);
+    return arm.is_replay() && (arm.units.empty() || hopeless.count(arm.id) > 0);
   });
   for (const std::string& id : hopeless) {
     // Should a later group want it again, it is looked at again.
@@ -209,7 +205,7 @@ Status CompareSession::bisect(Side& side, size_t w, const std::string& arm_id, c
     plain.id = plain.kind = "baseline";
     Result<json> reply = ask_prepare(side, w, {plain, part});
     if (!reply) return reply.error();
-    Result<Blocks> blocks = measure(side, w, {{part.id, 1, true}}, /*is_recorded=*/false);
+    Result<Blocks> blocks = measure(side, w, {{{part.id}, 1, true}}, /*is_recorded=*/false);
     if (!blocks) return blocks.error();
     return keeps_result(baseline, blocks->front());
   };

@@ -64,10 +64,9 @@ class CompareSession {
   Status close(Side& side);
   Status verify(Side& side, size_t w);
   Status stint(Side& side, size_t w, const Stint& schedule);
-  /// One round of every side, stint by stint in turns.
+  /// One round of every side, one stint of each after the other.
   Status round(const std::vector<Side*>& sides, size_t w);
   Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
-  Status warm_up(Side& side, size_t w);
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;
   [[nodiscard]] std::vector<ScheduleEntry> verify_schedule(const Side& side, size_t w) const;
@@ -95,8 +94,8 @@ class CompareSession {
   void take(const Candidates& found, const std::vector<size_t>& chosen);
   void add_brackets();
   [[nodiscard]] std::vector<ArmPlan> missing_brackets(const Side& side, size_t w) const;
-  /// Of one block of baselines, with what measuring adds.
-  [[nodiscard]] double block_time_ns(const Side& side, size_t w) const;
+  /// What these arms add to a round.
+  [[nodiscard]] double added_time_ns(const Side& side, size_t w, std::vector<ArmPlan> arms) const;
   Status check_replays(Side& side, size_t w);
   /// Excludes the units of an arm whose copies change the result.
   Status bisect(Side& side, size_t w, const std::string& arm_id, const nlohmann::json& baseline);
@@ -126,7 +125,8 @@ class CompareSession {
   Random random_;
   SessionPlan plan_;
   int group_ = 0;
-  int64_t sequence_ = 0;
+  int64_t turn_ = 0;      ///< of the record's blocks
+  int64_t sequence_ = 0;  ///< likewise
   bool has_chosen_replays_ = false;
   bool is_resident_ = true;
   std::vector<NotRun> not_run_;

@@ -186,29 +186,28 @@ class Suite {
     check_blocks(workload, *graph, arms);
     expect_refused(
         id + ": refuses an arm that is not prepared", "measure",
-        {{"workload", id}, {"schedule", {{{"arm", "no such arm"}, {"passes", 1}, {"verify", false}}}}});
+        {{"workload", id},
+         {"schedule", {{{"arms", json::array({"no such arm"})}, {"passes", 1}, {"verify", false}}}}});
   }
 
   void check_blocks(const Workload& workload, const core::WorkloadGraph& graph,
                     const std::vector<ArmPlan>& arms) {
     const std::string& id = workload.facts.id;
-    std::vector<ScheduleEntry> schedule;
-    schedule.reserve(2 * arms.size() + 1);
-    for (const ArmPlan& arm : arms) schedule.push_back({arm.id, 2, false});
-    schedule.push_back({"baseline", 2, false});
-    if (side_.can("state_digest")) {
-      for (const ArmPlan& arm : arms) schedule.push_back({arm.id, 1, true});
-    }
+    ScheduleEntry turn{{}, 2, false};
+    for (const ArmPlan& arm : arms) turn.arms.push_back(arm.id);
+    std::vector<ScheduleEntry> schedule{turn, {{"baseline"}, 2, false}};
+    if (side_.can("state_digest")) schedule.push_back({turn.arms, 1, true});
+    const std::vector<ExpectedBlock> expected = expected_blocks(schedule);
     std::vector<json> blocks;
     const auto on_block = [&](const json& block) -> Status {
-      Status status = check_block(block, id, schedule[blocks.size()], graph.unit_count());
+      Status status = check_block(block, id, expected[blocks.size()], graph.unit_count());
       blocks.push_back(block);
       return status;
     };
     const Result<json> reply = engine_->call("measure", {{"workload", id}, {"schedule", to_json(schedule)}},
-                                             schedule.size(), on_block);
-    const bool is_whole = reply.is_ok() && blocks.size() == schedule.size();
-    if (!expect(id + ": measures a block for every entry", is_whole,
+                                             expected.size(), on_block);
+    const bool is_whole = reply.is_ok() && blocks.size() == expected.size();
+    if (!expect(id + ": measures a block for every arm of a turn", is_whole,
                 reply ? fmt::format("{} blocks", blocks.size()) : reply.error().message)) {
       return;
     }

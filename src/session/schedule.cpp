@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
 namespace opledger::session {
 namespace {
 
-constexpr double kBlockNs = 60e6;
+// A step longer than this is measured on its own.
+constexpr double kDearStepNs = 5e8;
 
 bool is_in_round(const ArmPlan& arm, const RoundOptions& options) {
   if (arm.kind == "baseline") return false;
@@ -18,30 +21,76 @@ bool is_in_round(const ArmPlan& arm, const RoundOptions& options) {
   return true;
 }
 
-/// Every row comes from the stamps, a replay tells of one: stamps are measured again for every three replays.
+bool is_price(const ArmPlan* arm) {
+  return arm->kind == "price";
+}
+
+// Enough to last `time_ns`, from 1 to 8.
+int times_within(double time_ns, double each_ns) {
+  if (!(each_ns > 0)) return 1;
+  return static_cast<int>(std::clamp(std::ceil(time_ns / each_ns), 1.0, 8.0));
+}
+
+// Arms by what they are compared with: those of one scope beside a stamp, those of none beside each other.
+std::vector<std::vector<const ArmPlan*>> arms_by_turn(const std::vector<ArmPlan>& arms,
+                                                      const RoundOptions& options) {
+  std::vector<std::vector<const ArmPlan*>> turns;
+  std::map<std::string, size_t> turn_of_scope;
+  std::vector<const ArmPlan*> base;
+  const ArmPlan* stamp = nullptr;
+  for (const ArmPlan& arm : arms) {
+    if (!is_in_round(arm, options)) continue;
+    if (arm.kind == "stamp") stamp = &arm;
+    if (!arm.is_replay() || options.is_tight) {
+      base.push_back(&arm);
+      continue;
+    }
+    const auto [found, is_new] = turn_of_scope.try_emplace(arm.scope, turns.size());
+    if (is_new) turns.emplace_back();
+    turns[found->second].push_back(&arm);
+  }
+  for (auto& turn : turns) {
+    if (stamp != nullptr) turn.push_back(stamp);
+  }
+  const bool has_own_turn = turns.empty() || base.size() > (stamp == nullptr ? 0U : 1U);
+  if (has_own_turn) turns.push_back(base);
+  return turns;
+}
+
+std::vector<Stint> interleaved_round(const std::vector<ArmPlan>& arms, const RoundOptions& options,
+                                     Random& random) {
+  // The engines change places about every second: a machine's speed drifts by tenths within ten.
+  constexpr double kTurnNs = 1e9;
+  constexpr double kWarmUpNs = 3e7;
+  std::vector<Stint> round;
+  for (const std::vector<const ArmPlan*>& turn : arms_by_turn(arms, options)) {
+    ScheduleEntry entry{{"baseline"}, 1, false};
+    double cost_ratio = 1;
+    for (const ArmPlan* arm : turn) {
+      entry.arms.push_back(arm->id);
+      cost_ratio += arm->cost_ratio;
+    }
+    random.shuffle(entry.arms);
+    entry.passes = options.is_tight ? 1 : times_within(kTurnNs, cost_ratio * options.pass_ns);
+    const bool has_price = std::any_of(turn.begin(), turn.end(), is_price);
+    // Measured once in a launch group, and the first one decides what is replayed: a median of three is not
+    // moved by one disturbance.
+    if (has_price && !options.is_tight) entry.passes = std::max(entry.passes, 3);
+    entry.warm_up_steps = times_within(kWarmUpNs, options.pass_ns / options.steps);
+    round.push_back({std::move(entry)});
+  }
+  random.shuffle(round);
+  return round;
+}
+
+// Every row comes from the stamps, a replay tells of one: stamps are measured again for every three replays.
 int times_in_round(const ArmPlan& arm, const std::vector<ArmPlan>& arms) {
   if (arm.kind != "stamp") return 1;
-  const auto is_replay = [](const ArmPlan& other) { return other.copies.has_value(); };
-  return 1 + static_cast<int>(std::count_if(arms.begin(), arms.end(), is_replay)) / 3;
+  return 1 + static_cast<int>(std::count_if(arms.begin(), arms.end(), std::mem_fn(&ArmPlan::is_replay))) / 3;
 }
 
-}  // namespace
-
-nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule) {
-  nlohmann::json out = nlohmann::json::array();
-  for (const ScheduleEntry& entry : schedule) {
-    out.push_back({{"arm", entry.arm}, {"passes", entry.passes}, {"verify", entry.is_verify}});
-  }
-  return out;
-}
-
-int passes_per_block(double pass_ns) {
-  if (!(pass_ns > 0)) return 1;
-  return static_cast<int>(std::clamp(std::ceil(kBlockNs / pass_ns), 1.0, 8.0));
-}
-
-std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options,
-                                    Random& random) {
+std::vector<const ArmPlan*> order_of(const std::vector<ArmPlan>& arms, const RoundOptions& options,
+                                     Random& random) {
   std::vector<const ArmPlan*> order;
   const ArmPlan* price = nullptr;
   for (const ArmPlan& arm : arms) {
@@ -54,61 +103,73 @@ std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const Roun
   }
   random.shuffle(order);
   if (price != nullptr) order.insert(order.begin(), price);
-  const int passes = passes_per_block(options.pass_ns);
-  std::vector<ScheduleEntry> round{{"baseline", passes, false}};
-  for (const ArmPlan* arm : order) {
-    round.push_back({arm->id, passes, false});
-    if (!options.is_tight || arm == order.back()) round.push_back({"baseline", passes, false});
+  return order;
+}
+
+// The baseline at a stint's end is measured again at the next one's beginning: the other engine's stint lies
+// between.
+std::vector<Stint> alternating_round(const std::vector<ArmPlan>& arms, const RoundOptions& options,
+                                     Random& random) {
+  const ScheduleEntry baseline{{"baseline"}, 1, false};
+  std::vector<Stint> round;
+  for (const ArmPlan* arm : order_of(arms, options, random)) {
+    if (round.empty() || !options.is_tight) round.push_back({baseline});
+    round.back().push_back({{arm->id}, 1, false});
+    if (!options.is_tight) round.back().push_back(baseline);
   }
+  if (round.empty()) return {{baseline}};
+  if (options.is_tight) round.back().push_back(baseline);
   return round;
 }
 
-int arms_per_stint(double pass_ns) {
-  constexpr double kStintNs = 1e9;
-  const double blocks = kStintNs / std::max(pass_ns * passes_per_block(pass_ns), 1.0);
-  return static_cast<int>(std::clamp((blocks - 1) / 2, 1.0, 8.0));
+}  // namespace
+
+nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const ScheduleEntry& entry : schedule) {
+    out.push_back({{"arms", entry.arms},
+                   {"passes", entry.passes},
+                   {"verify", entry.is_verify},
+                   {"warm_up_steps", entry.warm_up_steps}});
+  }
+  return out;
 }
 
-std::vector<Stint> stints_of(const std::vector<ScheduleEntry>& round, int arms) {
-  std::vector<Stint> stints;
-  Stint stint;
-  int held = 0;
-  for (size_t i = 0; i < round.size(); ++i) {
-    stint.push_back(round[i]);
-    if (round[i].arm != "baseline") {
-      ++held;
-    } else if (held >= arms && i + 1 < round.size()) {
-      stints.push_back(std::move(stint));
-      stint = {round[i]};
-      held = 0;
-    }
+std::vector<ExpectedBlock> expected_blocks(const std::vector<ScheduleEntry>& schedule) {
+  std::vector<ExpectedBlock> blocks;
+  for (size_t i = 0; i < schedule.size(); ++i) {
+    for (const std::string& arm : schedule[i].arms)
+      blocks.push_back({arm, schedule[i].passes, schedule[i].is_verify, i});
   }
-  stints.push_back(std::move(stint));
-  return stints;
+  return blocks;
+}
+
+bool is_interleaved(const RoundOptions& options) {
+  return options.pass_ns <= kDearStepNs * options.steps;
+}
+
+std::vector<Stint> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options, Random& random) {
+  return is_interleaved(options) ? interleaved_round(arms, options, random)
+                                 : alternating_round(arms, options, random);
 }
 
 double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options) {
-  double ratio = 0;
-  int count = 0;
-  for (const ArmPlan& arm : arms) {
-    if (!is_in_round(arm, options)) continue;
-    const int times = times_in_round(arm, arms);
-    ratio += arm.cost_ratio * times;
-    count += times;
+  std::map<std::string, double> ratios{{"baseline", 1.0}};
+  for (const ArmPlan& arm : arms) ratios[arm.id] = arm.cost_ratio;
+  Random order(1);  // a round costs the same in any order
+  double passes = 0;
+  for (const Stint& stint : round_of(arms, options, order)) {
+    for (const ExpectedBlock& block : expected_blocks(stint)) passes += block.passes * ratios.at(block.arm);
   }
-  const int per_stint = arms_per_stint(options.pass_ns);
-  const int stints = options.is_tight || count == 0 ? 1 : (count + per_stint - 1) / per_stint;
-  // Every arm is followed by a baseline, and every stint begins with one more.
-  ratio += options.is_tight && count > 0 ? 2.0 : count + stints;
-  return ratio * options.pass_ns * passes_per_block(options.pass_ns);
+  return passes * options.pass_ns;
 }
 
 std::vector<ScheduleEntry> verify_of(const std::vector<ArmPlan>& arms) {
-  std::vector<ScheduleEntry> schedule{{"baseline", 1, true}};
+  ScheduleEntry entry{{"baseline"}, 1, true};
   for (const ArmPlan& arm : arms) {
-    if (arm.kind != "baseline") schedule.push_back({arm.id, 1, true});
+    if (arm.kind != "baseline") entry.arms.push_back(arm.id);
   }
-  return schedule;
+  return {entry};
 }
 
 SessionPlan plan_groups(const GroupCost& cost, double time_left_ns, int max_groups) {

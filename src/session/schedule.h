@@ -12,41 +12,49 @@
 
 namespace opledger::session {
 
+/// A turn: arms that alternate step by step (an untimed one: pass by pass). The engine answers with a block
+/// of each, in their order.
 struct ScheduleEntry {
-  std::string arm;
+  std::vector<std::string> arms;
   int passes = 1;
   bool is_verify = false;
+  int warm_up_steps = 0;  ///< run first and forgotten: the engine was stopped until now
 };
 
 nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule);
 
-/// Passes of one block: enough to last some 60 ms, at most 8.
-int passes_per_block(double pass_ns);
-
-struct RoundOptions {
-  bool with_price = false;  ///< the first round of a launch group: the price comes before any other arm
-  bool with_empty = false;
-  /// Baselines only at both ends instead of between all arms: where a pass is dear and time is short.
-  bool is_tight = false;
-  double pass_ns = 1e6;  ///< of a baseline
+/// A block that the engine owes for a schedule.
+struct ExpectedBlock {
+  std::string arm;
+  int passes = 1;
+  bool is_verify = false;
+  size_t entry = 0;  ///< of the schedule
 };
 
-/// A round of `arms` (which hold a baseline): baselines around every other arm, the others in random order.
-std::vector<ScheduleEntry> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options,
-                                    Random& random);
+std::vector<ExpectedBlock> expected_blocks(const std::vector<ScheduleEntry>& schedule);
 
-/// A stint: what one engine measures before the other takes its turn. It begins and ends with a baseline.
+struct RoundOptions {
+  bool with_price = false;  ///< the first round of a launch group
+  bool with_empty = false;
+  /// No more passes than it takes: where a pass is dear and time is short.
+  bool is_tight = false;
+  double pass_ns = 1e6;  ///< of a baseline
+  int steps = 1;         ///< decodes of one pass
+};
+
+/// Whether arms take turns within a pass. Not where one step alone is dear: a block is then sent as soon as
+/// it is measured.
+bool is_interleaved(const RoundOptions& options);
+
+/// A stint: what one engine measures before the other takes its turn.
 using Stint = std::vector<ScheduleEntry>;
 
-/// Arms of one stint, so that it lasts about a second: a machine's speed drifts by tenths within ten seconds,
-/// and what the two engines measure within one or two is compared at one speed.
-int arms_per_stint(double pass_ns);
+/// A round of `arms` (which hold a baseline), everything in random order. Interleaved, a stint is one turn:
+/// the arms of one scope with a baseline and a stamp beside them. Otherwise every arm stands between two
+/// baselines and the price comes first.
+std::vector<Stint> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options, Random& random);
 
-/// Cuts a round at its baselines into stints of at least `arms` other arms; the baseline at a cut is measured
-/// in both.
-std::vector<Stint> stints_of(const std::vector<ScheduleEntry>& round, int arms);
-
-/// What a round takes, in nanoseconds, cut into stints.
+/// What a round takes, in nanoseconds.
 double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options);
 
 /// Untimed blocks: the baseline and then each of `arms` that is not the baseline.

@@ -28,6 +28,10 @@ struct Workload {
   [[nodiscard]] int64_t context_tokens() const {
     return static_cast<int64_t>(prompt.size()) + static_cast<int64_t>(tokens.size());
   }
+  /// Decodes of one pass.
+  [[nodiscard]] int steps() const {
+    return facts.kind == core::WorkloadKind::kDecode ? static_cast<int>(tokens.size()) : 1;
+  }
   /// As the protocol's `graph` takes it.
   [[nodiscard]] nlohmann::json to_json() const;
 };

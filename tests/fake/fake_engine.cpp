@@ -341,6 +341,13 @@ bool FakeEngine::changes_digest(const Workload& workload, const Arm& arm) const 
   return arm.holds_any(script_.breaking_units) || (is_crowded && arm.holds_any(script_.crowded_units));
 }
 
+/// Equal steps, the last one with what is left.
+std::vector<int64_t> steps_of(int64_t graph_ns, int64_t count) {
+  std::vector<int64_t> steps(static_cast<size_t>(count), graph_ns / count);
+  steps.back() += graph_ns % count;
+  return steps;
+}
+
 json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, int passes, bool verify) {
   const auto found = workload.arms.find(arm_id);
   if (found == workload.arms.end())
@@ -354,10 +361,12 @@ json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, i
   const int64_t started_ns = monotonic_ns();
   for (int i = 0; i < passes; ++i) {
     const PassTimes times = time_pass(workload, arm);
-    pass_list.push_back({{"wall_ns", times.graph_ns + script_.outside_ns},
-                         {"graph_ns", times.graph_ns},
-                         {"instrument_ns", arm.kind == "baseline" ? 0 : 500},
-                         {"digest", 0}});
+    pass_list.push_back(
+        {{"wall_ns", times.graph_ns + script_.outside_ns},
+         {"graph_ns", times.graph_ns},
+         {"instrument_ns", arm.kind == "baseline" ? 0 : 500},
+         {"step_graph_ns", steps_of(times.graph_ns, workload.is_decode ? workload.tokens : 1)},
+         {"digest", 0}});
     unit_ns.push_back(times.unit_ns);
     copy_ns.push_back(times.copy_ns);
   }
@@ -385,16 +394,19 @@ json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, i
           {"voluntary_switches", 0},
           {"involuntary_switches", 0},
           {"started_ns", started_ns},
-          {"ended_ns", std::max(monotonic_ns(), started_ns + 1)}};
+          {"ended_ns", std::max(monotonic_ns(), started_ns + 1)},
+          {"elapsed_ns", 1}};
 }
 
 json FakeEngine::measure(const json& params) {
   const Workload& workload = workload_named(params);
   int blocks = 0;
   for (const json& entry : required(params, "schedule", json::value_t::array)) {
-    const json block = block_of(workload, entry.at("arm"), entry.at("passes"), entry.value("verify", false));
-    send(json{{"jsonrpc", "2.0"}, {"method", "block"}, {"params", block}}.dump() + "\n");
-    ++blocks;
+    for (const json& arm : required(entry, "arms", json::value_t::array)) {
+      const json block = block_of(workload, arm, entry.at("passes"), entry.value("verify", false));
+      send(json{{"jsonrpc", "2.0"}, {"method", "block"}, {"params", block}}.dump() + "\n");
+      ++blocks;
+    }
   }
   return {{"blocks", blocks}};
 }

@@ -94,8 +94,10 @@ class Engine:
                          ubatch_tokens=ubatch, threads=threads, flags={k: str(v) for k, v in flags.items()})
 
     def measure(self, workload, *schedule):
+        """One block per arm of each turn (arms, passes, verify); `arms` is one id, or several that alternate."""
         self.call("measure", workload=workload, schedule=[
-            {"arm": arm, "passes": passes, "verify": verify} for arm, passes, verify in schedule])
+            {"arms": [arms] if isinstance(arms, str) else list(arms), "passes": passes, "verify": verify}
+            for arms, passes, verify in schedule])
         return self.blocks
 
 

@@ -30,7 +30,7 @@ Check undisturbed(const SideSamples& samples) {
   double switches = 0;
   bool has_switches = false;
   for (const Block* block : samples.blocks) {
-    const auto elapsed = static_cast<double>(block->ended_ns - block->started_ns);
+    const auto elapsed = static_cast<double>(block->elapsed_ns);
     for (const ThreadUse& thread : block->threads) {
       thread_ns += elapsed;
       if (!thread.run_delay_ns) continue;

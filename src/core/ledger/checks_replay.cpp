@@ -28,7 +28,7 @@ Judgement judge_difference(const char* what, const std::optional<Estimate>& diff
   if (!difference) return {false, fmt::format("{} was not measured", what)};
   const std::string figure = figure_text(difference->centre, difference->interval);
   if (!difference->interval)
-    return {false, fmt::format("{} {} ms, unresolved: fewer than three rounds", what, figure)};
+    return {false, fmt::format("{} {} ms, unresolved: fewer than three turns", what, figure)};
   const bool held = difference->interval->lies_inside(tolerance_ms);
   const bool is_apart = std::abs(difference->centre) > tolerance_ms;
   return {held, fmt::format("{} {} ms, allowed {}{}", what, figure, brief_ms(tolerance_ms),
@@ -77,7 +77,7 @@ Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
   const ReplayFigures& best = side.replays.front();
   const double tolerance = clock_tolerance_ms(row_ms, pass_ms);
   if (!best.copy_ms) {
-    if (best.increment_ms.empty() || best.increment_by_round.empty())
+    if (best.increment_ms.empty() || best.increment_by_turn.empty())
       return {false, "its replay has no baselines"};
     return judge_difference("increment - stamp", best.increment_excess, tolerance);
   }
@@ -117,7 +117,7 @@ std::optional<LineFit> line_over_copies(const ScopeSide& side, const std::string
   std::set<int> seen;
   for (const ReplayFigures& replay : side.replays) {
     if (replay.weights != weights) continue;
-    for (const auto& [round, increment] : replay.increment_by_round) {
+    for (const auto& [turn, increment] : replay.increment_by_turn) {
       copies.push_back(replay.plain_copies);
       total_ms.push_back(increment * replay.plain_copies);
       seen.insert(replay.plain_copies);
@@ -165,12 +165,12 @@ Check no_negative(const PairSamples& pair, Side which) {
               CheckStatus::kNotRun,
               std::nullopt,
               0.0,
-              "no row was replayed in three rounds or more"};
+              "no row was replayed in three turns or more"};
   int judged = 0;
   std::string negative;
   for (const ScopeFigures& figures : pair.scopes) {
     for (const ReplayFigures& replay : side_of(figures, which).replays) {
-      const std::optional<Estimate> increment = trimmed_mean_interval(values_of(replay.increment_by_round));
+      const std::optional<Estimate> increment = trimmed_mean_interval(values_of(replay.increment_by_turn));
       if (!increment || !increment->interval) continue;
       ++judged;
       if (!check.value || increment->interval->high < *check.value) check.value = increment->interval->high;

@@ -186,16 +186,21 @@ StampSums stamp_sums(const SideSamples& samples) {
   return sums;
 }
 
+// Of a stamped pass, all units and the pass itself share every disturbance: what part of the pass the units
+// are, times how long the pass is, is closure without it.
 GroupFigures closures(const SideSamples& samples) {
-  const UnitMask all = samples.mask_of_all();
-  return medians_by_group(samples, "stamp", 1.0,
-                          [&](const Block& block, size_t pass) -> std::optional<double> {
-                            const std::optional<double> sum = net_units_ns(samples, block, pass, all);
-                            const auto adjacent = samples.adjacent_ns.find(&block);
-                            if (!sum || adjacent == samples.adjacent_ns.end() || adjacent->second <= 0)
-                              return std::nullopt;
-                            return *sum / adjacent->second;
-                          });
+  GroupFigures ratios = medians_by_group(
+      samples, "stamp", samples.ms_per_ns, [&](const Block& block, size_t pass) -> std::optional<double> {
+        const std::optional<double> price = samples.price_of(block.place.group);
+        const std::optional<double> length = length_ns(samples, block, pass);
+        if (!block.unit_ns || !price || !length) return std::nullopt;
+        double sum = 0;
+        for (const int64_t ns : (*block.unit_ns)[pass]) sum += static_cast<double>(ns);
+        const auto clocks = static_cast<double>(samples.calls_in(samples.mask_of_all()));
+        return sum / static_cast<double>(block.passes[pass].graph_ns) * *length - *price * clocks;
+      });
+  for (auto& [group, ratio] : ratios) ratio /= samples.graph_ms.at(group);
+  return ratios;
 }
 
 std::string replay_all_text(const PairSamples& pair, Side side) {

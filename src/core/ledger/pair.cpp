@@ -34,7 +34,7 @@ ScopeSide scope_side(const SideSamples& samples, const Scope& scope, int index,
     });
   }
   side.stamp_ms = medians_by_group(samples, "stamp", samples.ms_per_ns, [&](const Block& block, size_t pass) {
-    return at_speed_of_group(samples, block, net_units_ns(samples, block, pass, side.units));
+    return net_units_ns(samples, block, pass, side.units);
   });
   side.replays = replays_of(samples, scope.name, side.units, knee_bytes);
   return side;

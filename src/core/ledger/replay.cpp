@@ -1,5 +1,5 @@
-// Pairs each stamped replay with its plain twin and compares them round by round, every pass told at the
-// speed of its group by its own adjacent baselines.
+// Pairs each stamped replay with its plain twin and compares them turn by turn, every pass told at the speed
+// of its group by its own adjacent baselines.
 #include "core/ledger/replay.h"
 
 #include <algorithm>
@@ -91,32 +91,33 @@ std::string weights_in_id(const std::string& id) {
   return before == std::string::npos ? "same" : id.substr(before + 1, last - before - 1);
 }
 
-// A figure of the round, or of its whole launch group where the round has none.
+// A figure of the turn; of its round where the turn has none, else of its whole launch group.
 struct Reference {
+  TurnFigures by_turn;
   RoundFigures by_round;
   GroupFigures by_group;
-  [[nodiscard]] std::optional<double> at(const RoundKey& key) const {
-    if (const auto round = by_round.find(key); round != by_round.end()) return round->second;
-    if (const auto group = by_group.find(key.first); group != by_group.end()) return group->second;
+  [[nodiscard]] std::optional<double> at(const TurnKey& key) const {
+    if (const auto turn = by_turn.find(key); turn != by_turn.end()) return turn->second;
+    if (const auto round = by_round.find(key.round); round != by_round.end()) return round->second;
+    if (const auto group = by_group.find(key.round.first); group != by_group.end()) return group->second;
     return std::nullopt;
   }
 };
 
 Reference reference(const SideSamples& samples, const std::string& arm, double scale,
                     const PassFigure& figure) {
-  return {medians_by_round(samples, arm, scale, figure), medians_by_group(samples, arm, scale, figure)};
+  return {medians_by_turn(samples, arm, scale, figure), medians_by_round(samples, arm, scale, figure),
+          medians_by_group(samples, arm, scale, figure)};
 }
 
-// How much longer the pass's graph was than its adjacent baselines, `clocks` prices taken off.
+// How much longer the pass was than the baselines beside it, `clocks` prices taken off.
 PassFigure excess_over_baseline(const SideSamples& samples, int64_t clocks) {
   return [&samples, clocks](const Block& block, size_t pass) -> std::optional<double> {
-    const auto adjacent = samples.adjacent_ns.find(&block);
-    if (adjacent == samples.adjacent_ns.end()) return std::nullopt;
-    const double excess = static_cast<double>(block.passes[pass].graph_ns) - adjacent->second;
-    if (clocks == 0) return at_speed_of_group(samples, block, excess);
+    const std::optional<double> excess = excess_ns(samples, block, pass);
+    if (!excess || clocks == 0) return excess;
     const auto price = samples.price_of(block.place.group);
     if (!price) return std::nullopt;
-    return at_speed_of_group(samples, block, excess - *price * static_cast<double>(clocks));
+    return *excess - *price * static_cast<double>(clocks);
   };
 }
 
@@ -128,17 +129,18 @@ PassFigure net_copies(const SideSamples& samples, const UnitMask& covered) {
     const std::vector<int64_t>& times = (*block.copy_ns)[pass];
     for (size_t u = 0; u < covered.size(); ++u) sum += covered[u] ? static_cast<double>(times[u]) : 0;
     // One interval per unit, however many copies it holds.
-    return at_speed_of_group(samples, block, sum - *price * static_cast<double>(samples.calls_in(covered)));
+    return at_speed_of_group(samples, block, pass, sum) -
+           *price * static_cast<double>(samples.calls_in(covered));
   };
 }
 
 PassFigure net_originals(const SideSamples& samples, const UnitMask& covered) {
   return [&samples, covered](const Block& block, size_t pass) {
-    return at_speed_of_group(samples, block, net_units_ns(samples, block, pass, covered));
+    return net_units_ns(samples, block, pass, covered);
   };
 }
 
-std::optional<double> middle(const RoundFigures& figures) {
+std::optional<double> middle(const TurnFigures& figures) {
   return median_of(values_of(figures));
 }
 
@@ -147,24 +149,26 @@ void add_plain(const SideSamples& samples, const std::string& arm, int copies, R
   const double scale = samples.ms_per_ns / copies;
   const PassFigure excess = excess_over_baseline(samples, 0);
   out.increment_ms = medians_by_group(samples, arm, scale, excess);
-  out.increment_by_round = medians_by_round(samples, arm, scale, excess);
+  out.increment_by_turn = medians_by_turn(samples, arm, scale, excess);
 }
 
-void add_stamped(const SideSamples& samples, const Arm& stamped_arm, int copies, ReplayFigures& out) {
+void add_stamped(const SideSamples& samples, const Arm& stamped_arm, const Arm* plain, int copies,
+                 ReplayFigures& out) {
   const std::string& arm = stamped_arm.id;
   const bool is_shared = stamped_arm.scope == kSmallRows;
   const double ms = samples.ms_per_ns;
   const int64_t all = samples.calls_in(samples.mask_of_all());
   const int64_t covered = samples.calls_in(out.covered);
-  const RoundFigures c = medians_by_round(samples, arm, ms / copies, net_copies(samples, out.covered));
-  const RoundFigures beside = medians_by_round(samples, arm, ms, net_originals(samples, out.covered));
-  const RoundFigures excess =
-      medians_by_round(samples, arm, ms, excess_over_baseline(samples, all + covered));
+  const TurnFigures c = medians_by_turn(samples, arm, ms / copies, net_copies(samples, out.covered));
+  const TurnFigures beside = medians_by_turn(samples, arm, ms, net_originals(samples, out.covered));
+  const TurnFigures excess = medians_by_turn(samples, arm, ms, excess_over_baseline(samples, all + covered));
   const Reference original = reference(samples, "stamp", ms, net_originals(samples, out.covered));
   const Reference stamped = reference(samples, "stamp", ms, excess_over_baseline(samples, all));
-  const Reference increment{out.increment_by_round, out.increment_ms};
+  const Reference increment = plain == nullptr ? Reference{}
+                                               : reference(samples, plain->id, ms / out.plain_copies,
+                                                           excess_over_baseline(samples, 0));
 
-  RoundFigures o, predicted, neighbours, copy_excess, disagreement;
+  TurnFigures o, predicted, neighbours, copy_excess, disagreement;
   for (const auto& [key, copy] : c) {
     const auto own = original.at(key);
     if (!own) continue;
@@ -179,7 +183,7 @@ void add_stamped(const SideSamples& samples, const Arm& stamped_arm, int copies,
     // counts head and tail among them.
     predicted[key] = (total->second - *untouched) / copies;
     neighbours[key] = total->second - *untouched - copies * copy - (next_to_it->second - *own);
-    if (const auto plain = increment.at(key)) disagreement[key] = predicted[key] - *plain;
+    if (const auto own_increment = increment.at(key)) disagreement[key] = predicted[key] - *own_increment;
   }
   out.copy_ms = middle(c);
   out.original_beside_ms = middle(beside);
@@ -193,8 +197,8 @@ void add_stamped(const SideSamples& samples, const Arm& stamped_arm, int copies,
 void add_increment_excess(const SideSamples& samples, ReplayFigures& out) {
   const Reference original =
       reference(samples, "stamp", samples.ms_per_ns, net_originals(samples, out.covered));
-  RoundFigures excess;
-  for (const auto& [key, increment] : out.increment_by_round) {
+  TurnFigures excess;
+  for (const auto& [key, increment] : out.increment_by_turn) {
     if (const auto own = original.at(key)) excess[key] = increment - *own;
   }
   out.increment_excess = trimmed_mean_interval(values_of(excess));
@@ -225,7 +229,7 @@ ReplayFigures figures_of(const SideSamples& samples, const Arm& named_by, const 
     add_plain(samples, plain->id, std::max(1, plain->copies.value_or(1)), out);
     add_increment_excess(samples, out);
   }
-  if (stamped != nullptr) add_stamped(samples, *stamped, out.copies, out);
+  if (stamped != nullptr) add_stamped(samples, *stamped, plain, out.copies, out);
   return out;
 }
 

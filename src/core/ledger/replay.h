@@ -24,15 +24,15 @@ struct ReplayFigures {
   bool is_warm = false;
 
   GroupFigures increment_ms;
-  RoundFigures increment_by_round;
+  TurnFigures increment_by_turn;
   std::optional<double> copy_ms;             ///< c
   std::optional<double> original_beside_ms;  ///< o'
   std::optional<double> original_ms;         ///< o, of the covered units
   std::optional<double> neighbours_ms;
   std::optional<double> predicted_ms;        ///< c - (o - o') / k + neighbours / k
-  std::optional<Estimate> disagreement;      ///< predicted - increment, over rounds
-  std::optional<Estimate> copy_excess;       ///< c - o, over rounds
-  std::optional<Estimate> increment_excess;  ///< increment - o, over rounds
+  std::optional<Estimate> disagreement;      ///< predicted - increment, over turns
+  std::optional<Estimate> copy_excess;       ///< c - o, over turns
+  std::optional<Estimate> increment_excess;  ///< increment - o, over turns
 };
 
 /// Every replay of the scope in the record, best first: those with a stamped arm, siblings before shadows

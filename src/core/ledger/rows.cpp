@@ -100,11 +100,7 @@ GroupFigures unexplained(const PairSamples& pair, Side which) {
 
 GroupFigures barrier_cost(const SideSamples& samples) {
   return medians_by_group(samples, "empty", samples.ms_per_ns,
-                          [&](const Block& block, size_t pass) -> std::optional<double> {
-                            const auto adjacent = samples.adjacent_ns.find(&block);
-                            if (adjacent == samples.adjacent_ns.end()) return std::nullopt;
-                            return static_cast<double>(block.passes[pass].graph_ns) - adjacent->second;
-                          });
+                          [&](const Block& block, size_t pass) { return excess_ns(samples, block, pass); });
 }
 
 std::optional<ReplaySide> replay_side(const ScopeSide& side) {

@@ -12,31 +12,6 @@ namespace opledger::core::detail {
 
 namespace {
 
-std::vector<double> graph_times(const Block& block) {
-  std::vector<double> times;
-  for (const Pass& pass : block.passes) times.push_back(static_cast<double>(pass.graph_ns));
-  return times;
-}
-
-// The baselines on both sides of a block stand for the machine's speed at that moment. Each is its block's
-// median, so that one disturbed pass does not shift every figure of the round.
-std::optional<double> adjacent_baseline(const std::vector<const Block*>& blocks, size_t place) {
-  const int group = blocks[place]->place.group;
-  std::vector<double> neighbours;
-  const auto take = [&](const Block& block) {
-    if (block.arm != "baseline" || block.place.group != group || block.passes.empty()) return false;
-    neighbours.push_back(*median_of(graph_times(block)));
-    return true;
-  };
-  for (size_t i = place; i-- > 0;) {
-    if (take(*blocks[i])) break;
-  }
-  for (size_t i = place + 1; i < blocks.size(); ++i) {
-    if (take(*blocks[i])) break;
-  }
-  return mean_of(neighbours);
-}
-
 void add_units(const WorkloadGraph& graph, SideSamples& samples) {
   for (size_t g = 0; g < graph.graphs.size(); ++g) {
     const int calls = graph.calls_of(static_cast<int>(g));
@@ -81,7 +56,9 @@ void add_prices(SideSamples& samples) {
           if (samples.unit_calls[u] <= 0) continue;
           prices.push_back(static_cast<double>((*block.unit_ns)[pass][u]) / samples.unit_calls[u]);
         }
-        return median_of(prices);
+        const std::optional<double> price = median_of(prices);
+        if (!price) return std::nullopt;
+        return at_speed_of_group(samples, block, pass, *price);
       });
 }
 
@@ -201,10 +178,7 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
   }
   std::stable_sort(samples.blocks.begin(), samples.blocks.end(),
                    [](const Block* x, const Block* y) { return x->place.sequence < y->place.sequence; });
-  for (size_t i = 0; i < samples.blocks.size(); ++i) {
-    if (samples.blocks[i]->arm == "baseline") continue;
-    if (const auto ns = adjacent_baseline(samples.blocks, i)) samples.adjacent_ns[samples.blocks[i]] = *ns;
-  }
+  samples.speeds = speeds_of(samples.blocks);
   add_baselines(samples);
   add_prices(samples);
   add_arms(record, workload, samples);
@@ -223,6 +197,13 @@ RoundFigures medians_by_round(const SideSamples& samples, const std::string& arm
   });
 }
 
+TurnFigures medians_by_turn(const SideSamples& samples, const std::string& arm, double scale,
+                            const PassFigure& figure) {
+  return medians_by<TurnKey>(samples, arm, scale, figure, [](const BlockPlace& place) {
+    return TurnKey{{place.group, place.round}, place.turn};
+  });
+}
+
 std::optional<double> net_units_ns(const SideSamples& samples, const Block& block, size_t pass,
                                    const UnitMask& mask) {
   const std::optional<double> price = samples.price_of(block.place.group);
@@ -230,16 +211,27 @@ std::optional<double> net_units_ns(const SideSamples& samples, const Block& bloc
   const std::vector<int64_t>& times = (*block.unit_ns)[pass];
   double sum = 0;
   for (size_t u = 0; u < mask.size(); ++u) sum += mask[u] ? static_cast<double>(times[u]) : 0;
-  return sum - *price * static_cast<double>(samples.calls_in(mask));
+  return at_speed_of_group(samples, block, pass, sum) - *price * static_cast<double>(samples.calls_in(mask));
 }
 
-std::optional<double> at_speed_of_group(const SideSamples& samples, const Block& block,
-                                        std::optional<double> ns) {
-  const auto adjacent = samples.adjacent_ns.find(&block);
+double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass, double ns) {
+  const auto speeds = samples.speeds.find(&block);
   const auto graph = samples.graph_ms.find(block.place.group);
-  if (!ns || adjacent == samples.adjacent_ns.end() || graph == samples.graph_ms.end()) return ns;
-  if (adjacent->second <= 0) return std::nullopt;
-  return *ns / adjacent->second * graph->second / samples.ms_per_ns;
+  if (speeds == samples.speeds.end() || graph == samples.graph_ms.end()) return ns;
+  return ns / speeds->second[pass].baseline_ns * graph->second / samples.ms_per_ns;
+}
+
+std::optional<double> length_ns(const SideSamples& samples, const Block& block, size_t pass) {
+  const auto speeds = samples.speeds.find(&block);
+  const auto graph = samples.graph_ms.find(block.place.group);
+  if (speeds == samples.speeds.end() || graph == samples.graph_ms.end()) return std::nullopt;
+  return speeds->second[pass].relative_ratio * graph->second / samples.ms_per_ns;
+}
+
+std::optional<double> excess_ns(const SideSamples& samples, const Block& block, size_t pass) {
+  const std::optional<double> length = length_ns(samples, block, pass);
+  if (!length) return std::nullopt;
+  return *length - samples.graph_ms.at(block.place.group) / samples.ms_per_ns;
 }
 
 Measured measured_of(const GroupFigures& figures) {
@@ -256,18 +248,6 @@ GroupFigures paired_difference(const GroupFigures& a, const GroupFigures& b) {
     if (const auto other = b.find(group); other != b.end()) difference[group] = value - other->second;
   }
   return difference;
-}
-
-std::vector<double> values_of(const GroupFigures& figures) {
-  std::vector<double> values;
-  for (const auto& entry : figures) values.push_back(entry.second);
-  return values;
-}
-
-std::vector<double> values_of(const RoundFigures& figures) {
-  std::vector<double> values;
-  for (const auto& entry : figures) values.push_back(entry.second);
-  return values;
 }
 
 std::string brief_ms(double ms) {

@@ -2,6 +2,7 @@
 // of a clock, units with their scopes. Internal to the analysis: no other folder includes this.
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "core/base/result.h"
 #include "core/ledger/ledger.h"
+#include "core/ledger/speed.h"
 #include "core/record/record.h"
 #include "core/stats/interval.h"
 
@@ -23,6 +25,14 @@ using GroupFigures = std::map<int, double>;
 /// A round of a launch group: (group, round).
 using RoundKey = std::pair<int, int>;
 using RoundFigures = std::map<RoundKey, double>;
+
+/// A turn of a round: arms whose passes were as good as simultaneous.
+struct TurnKey {
+  RoundKey round;
+  int64_t turn = 0;
+  auto operator<=>(const TurnKey&) const = default;
+};
+using TurnFigures = std::map<TurnKey, double>;
 
 /// Picks units of the unit order.
 using UnitMask = std::vector<bool>;
@@ -36,8 +46,8 @@ struct SideSamples {
   std::vector<const Block*> verify_blocks;
   std::vector<int> unit_calls;  ///< executions per pass, in unit order
   std::vector<int> unit_scope;  ///< in unit order; empty without a graph
-  std::map<const Block*, double> adjacent_ns;
-  std::map<int, double> price_ns;  ///< by group; the price of one clock interval
+  Speeds speeds;
+  std::map<int, double> price_ns;  ///< by group, at its speed; the price of one clock interval
   std::vector<Arm> arms;           ///< replay arms, each id once
 
   GroupFigures wall_ms, graph_ms, wall_minus_graph_ms;
@@ -66,13 +76,21 @@ GroupFigures medians_by_group(const SideSamples& samples, const std::string& arm
                               const PassFigure& figure);
 RoundFigures medians_by_round(const SideSamples& samples, const std::string& arm, double scale,
                               const PassFigure& figure);
+TurnFigures medians_by_turn(const SideSamples& samples, const std::string& arm, double scale,
+                            const PassFigure& figure);
 
-/// A time of this block told at the speed of its group's baselines: it was taken while the machine ran at the
-/// speed of the adjacent ones, and drifts by tenths within seconds. Unchanged without baselines.
-std::optional<double> at_speed_of_group(const SideSamples& samples, const Block& block,
-                                        std::optional<double> ns);
+/// A time within this pass told at the speed of its group's baselines: the machine drifts by tenths within
+/// seconds. Unchanged without baselines.
+double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass, double ns);
 
-/// Sum of the masked units of one stamped pass, one price taken off per executed unit, in ns.
+/// The pass's graph time at the speed of its group, disturbances left out, in ns. Empty without baselines.
+std::optional<double> length_ns(const SideSamples& samples, const Block& block, size_t pass);
+
+/// The same less the group's baseline.
+std::optional<double> excess_ns(const SideSamples& samples, const Block& block, size_t pass);
+
+/// Sum of the masked units of one stamped pass, in ns, at the speed of its group; one price taken off per
+/// executed unit.
 std::optional<double> net_units_ns(const SideSamples& samples, const Block& block, size_t pass,
                                    const UnitMask& mask);
 
@@ -80,8 +98,12 @@ std::optional<double> net_units_ns(const SideSamples& samples, const Block& bloc
 Measured measured_of(const GroupFigures& figures);
 /// a - b, paired by group, over the groups that both have.
 GroupFigures paired_difference(const GroupFigures& a, const GroupFigures& b);
-std::vector<double> values_of(const GroupFigures& figures);
-std::vector<double> values_of(const RoundFigures& figures);
+template <typename Key>
+std::vector<double> values_of(const std::map<Key, double>& figures) {
+  std::vector<double> values;
+  for (const auto& entry : figures) values.push_back(entry.second);
+  return values;
+}
 
 /// Milliseconds with about four digits: 1224, 309.1, 12.35, 0.412. For notes and check texts.
 std::string brief_ms(double ms);

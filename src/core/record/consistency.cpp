@@ -40,9 +40,16 @@ Misfit misfit_of_block(const Record& record) {
   if (record.groups.empty() || record.groups.back() != place.group)
     return fmt::format("key \"group\": {} is not the group of the last group line", place.group);
   const size_t count = record.blocks.size();
-  if (count < 2 || record.blocks[count - 2].place.sequence < place.sequence) return std::nullopt;
-  return fmt::format("key \"sequence\": {} does not come after {}", place.sequence,
-                     record.blocks[count - 2].place.sequence);
+  if (count < 2) return std::nullopt;
+  const BlockPlace& before = record.blocks[count - 2].place;
+  if (before.sequence >= place.sequence)
+    return fmt::format("key \"sequence\": {} does not come after {}", place.sequence, before.sequence);
+  if (before.turn > place.turn)
+    return fmt::format("key \"turn\": {} comes after {}", place.turn, before.turn);
+  const bool is_same_place = before.side == place.side && before.workload == place.workload &&
+                             before.group == place.group && before.round == place.round;
+  if (before.turn < place.turn || is_same_place) return std::nullopt;
+  return fmt::format("key \"turn\": {} is of another side, workload, group or round already", place.turn);
 }
 
 Misfit misfit_of_end(const Record& record) {

@@ -338,6 +338,21 @@ std::optional<std::vector<int64_t>> maybe_list(const Json& object, const char* k
   return out;
 }
 
+void read_steps(const Json& entry, Pass& pass) {
+  const Json* steps = find(entry, "step_graph_ns");
+  if (steps == nullptr) return;
+  pass.step_graph_ns = integers(*steps, "step_graph_ns", as_time);
+  // Taken off one by one: sums of hostile times would overflow.
+  int64_t left = pass.graph_ns;
+  bool is_possible = true;
+  for (const int64_t ns : pass.step_graph_ns) {
+    is_possible = is_possible && ns > 0 && ns <= left;
+    left -= ns;
+    if (!is_possible) break;
+  }
+  if (!is_possible || left != 0) wrong("step_graph_ns", "times above 0 that add up to graph_ns");
+}
+
 void read_passes(const Json& body, Block& block) {
   if (find(body, "digests") != nullptr) {
     for (const Json& digest : list(body, "digests")) block.digests.push_back(texts(digest, "digests"));
@@ -349,6 +364,7 @@ void read_passes(const Json& body, Block& block) {
     pass.instrument_ns = maybe_time(entry, "instrument_ns").value_or(0);
     const bool is_possible = 0 < pass.graph_ns && pass.graph_ns <= pass.wall_ns;
     if (!block.is_verify && !is_possible) wrong("graph_ns", "from 1 to the pass's wall_ns");
+    if (!block.is_verify) read_steps(entry, pass);
     const int64_t digest = integer(entry, "digest");
     if (digest < 0 || digest >= static_cast<int64_t>(block.digests.size()))
       wrong("digest", "an index into digests");
@@ -363,6 +379,7 @@ Block read_block(const Json& line) {
   block.place.workload = text(line, "workload");
   block.place.group = small_integer(line, "group");
   block.place.round = small_integer(line, "round");
+  block.place.turn = integer(line, "turn");
   block.place.sequence = integer(line, "sequence");
   const Json& body = need(line, "block", "an object");
   block.arm = text(body, "arm");
@@ -386,6 +403,9 @@ Block read_block(const Json& line) {
   block.started_ns = moment(body, "started_ns");
   block.ended_ns = moment(body, "ended_ns");
   if (block.ended_ns < block.started_ns) wrong("ended_ns", "at or after started_ns");
+  block.elapsed_ns = time(body, "elapsed_ns");
+  if (block.elapsed_ns > block.ended_ns - block.started_ns)
+    wrong("elapsed_ns", "at most ended_ns - started_ns");
   return block;
 }
 

@@ -156,7 +156,8 @@ struct Pass {
   int64_t wall_ns = 0;
   int64_t graph_ns = 0;
   int64_t instrument_ns = 0;
-  int digest = 0;  ///< index into the block's digests
+  int digest = 0;                      ///< index into the block's digests
+  std::vector<int64_t> step_graph_ns;  ///< adds up to graph_ns; empty: not told apart
 };
 
 struct ThreadUse {
@@ -170,11 +171,12 @@ struct BlockPlace {
   std::string workload;
   int group = 0;
   int round = 0;
+  int64_t turn = 0;  ///< counts up over the session; the arms of one turn alternated step by step
   int64_t sequence = 0;
 };
 
-/// Consecutive passes of one arm. Per-unit arrays are in unit order (docs/protocol.md), one inner array per
-/// pass.
+/// Passes of one arm, measured in one turn. Per-unit arrays are in unit order (docs/protocol.md), one inner
+/// array per pass.
 struct Block {
   BlockPlace place;
   std::string arm;
@@ -189,6 +191,7 @@ struct Block {
   std::vector<ThreadUse> threads;
   std::optional<int64_t> voluntary_switches, involuntary_switches;
   int64_t started_ns = 0, ended_ns = 0;
+  int64_t elapsed_ns = 0;  ///< of that span, what this arm took and not the others of its turn
 };
 
 /// a against b on the same tokens.

@@ -34,8 +34,9 @@ Json unit_json(const UnitName& unit) {
 }
 
 Json place_json(const BlockPlace& place) {
-  return {{"type", "block"},      {"side", side_name(place.side)}, {"workload", place.workload},
-          {"group", place.group}, {"round", place.round},          {"sequence", place.sequence}};
+  return {{"type", "block"},           {"side", side_name(place.side)}, {"workload", place.workload},
+          {"group", place.group},      {"round", place.round},          {"turn", place.turn},
+          {"sequence", place.sequence}};
 }
 
 }  // namespace
@@ -148,6 +149,7 @@ std::string record_line(const Block& block) {
                       {"graph_ns", pass.graph_ns},
                       {"instrument_ns", pass.instrument_ns},
                       {"digest", pass.digest}});
+    if (!pass.step_graph_ns.empty()) passes.back()["step_graph_ns"] = pass.step_graph_ns;
   }
   Json threads = Json::array();
   for (const ThreadUse& thread : block.threads)
@@ -168,7 +170,8 @@ std::string record_line(const Block& block) {
                      {"voluntary_switches", or_null(block.voluntary_switches)},
                      {"involuntary_switches", or_null(block.involuntary_switches)},
                      {"started_ns", block.started_ns},
-                     {"ended_ns", block.ended_ns}};
+                     {"ended_ns", block.ended_ns},
+                     {"elapsed_ns", block.elapsed_ns}};
   return block_line(block.place, finished(body));
 }
 

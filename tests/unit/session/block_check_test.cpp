@@ -27,10 +27,11 @@ json good_block() {
           {"voluntary_switches", 0},
           {"involuntary_switches", nullptr},
           {"started_ns", 1},
-          {"ended_ns", 2}};
+          {"ended_ns", 2},
+          {"elapsed_ns", 1}};
 }
 
-const ScheduleEntry kAsked{"stamp", 1, false};
+const ExpectedBlock kAsked{"stamp", 1, false};
 
 TEST(BlockCheck, TakesAGoodBlock) {
   const Status status = check_block(good_block(), "pp8", kAsked, 2);
@@ -102,11 +103,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Wrong{"passes", json::array()}, Wrong{"passes", "many"},
                       Wrong{"digests", json::array()}, Wrong{"digests", {{"short"}}},
                       Wrong{"digests", json::array({json::array()})}, Wrong{"shared_inputs", 1},
-                      Wrong{"ended_ns", 0}, Wrong{"logits", "fine"}, Wrong{"unit_ns", {{3}}},
-                      Wrong{"unit_ns", {{3, -4}}}, Wrong{"unit_ns", {{3, 4}, {3, 4}}},
-                      Wrong{"copy_ns", {{1.5, 2}}}, Wrong{"head_ns", {1, 2}}, Wrong{"state_digest", 7},
-                      Wrong{"threads", nullptr}, Wrong{"threads", {{{"cpu_ns", "x"}}}},
-                      Wrong{"voluntary_switches", -1}, Wrong{"started_ns", nullptr}),
+                      Wrong{"ended_ns", 0}, Wrong{"elapsed_ns", 2}, Wrong{"elapsed_ns", nullptr},
+                      Wrong{"logits", "fine"}, Wrong{"unit_ns", {{3}}}, Wrong{"unit_ns", {{3, -4}}},
+                      Wrong{"unit_ns", {{3, 4}, {3, 4}}}, Wrong{"copy_ns", {{1.5, 2}}},
+                      Wrong{"head_ns", {1, 2}}, Wrong{"state_digest", 7}, Wrong{"threads", nullptr},
+                      Wrong{"threads", {{{"cpu_ns", "x"}}}}, Wrong{"voluntary_switches", -1},
+                      Wrong{"started_ns", nullptr}),
     [](const auto& given) { return std::string(given.param.key) + "_" + std::to_string(given.index); });
 
 TEST(BlockCheck, APassMayNotPointBeyondTheDigests) {

@@ -18,126 +18,206 @@ ArmPlan arm(const std::string& kind, double cost_ratio = 1.0) {
   return plan;
 }
 
-const std::vector<ArmPlan> kArms{arm("baseline"), arm("price"), arm("stamp"), arm("empty"),
-                                 arm("replay", 1.5)};
+ArmPlan replay(const std::string& scope, const std::string& kind, double cost_ratio) {
+  ArmPlan plan = arm(kind, cost_ratio);
+  plan.id = kind + ":" + scope;
+  plan.scope = scope;
+  plan.copies = 1;
+  return plan;
+}
 
-TEST(Round, PutsEveryArmBetweenTwoBaselines) {
+const std::vector<ArmPlan> kArms{arm("baseline"),
+                                 arm("price"),
+                                 arm("stamp"),
+                                 arm("empty"),
+                                 replay("dense", "replay", 1.5),
+                                 replay("dense", "stamped_replay", 1.5),
+                                 replay("norm", "stamped_replay", 1.25)};
+
+RoundOptions dear() {
+  RoundOptions options;
+  options.pass_ns = 2e9;
+  return options;
+}
+
+/// The arms of each turn, in alphabetical order.
+std::multiset<std::multiset<std::string>> turns_of(const std::vector<Stint>& round) {
+  std::multiset<std::multiset<std::string>> turns;
+  for (const Stint& stint : round) {
+    for (const ScheduleEntry& entry : stint) turns.insert({entry.arms.begin(), entry.arms.end()});
+  }
+  return turns;
+}
+
+TEST(Round, ATurnHoldsTheArmsOfOneScopeWithABaselineAndAStamp) {
+  Random random(5);
+  EXPECT_EQ(turns_of(round_of(kArms, RoundOptions{}, random)),
+            (std::multiset<std::multiset<std::string>>{
+                {"baseline", "stamp", "replay:dense", "stamped_replay:dense"},
+                {"baseline", "stamp", "stamped_replay:norm"}}));
+}
+
+TEST(Round, TheFirstOfAGroupHasATurnForPriceAndEmptyNodes) {
   RoundOptions options;
   options.with_price = options.with_empty = true;
   Random random(5);
-  const std::vector<ScheduleEntry> round = round_of(kArms, options, random);
-  ASSERT_EQ(round.size(), 9U);
-  for (size_t i = 0; i < round.size(); i += 2) EXPECT_EQ(round[i].arm, "baseline");
-  std::set<std::string> others;
-  for (size_t i = 1; i < round.size(); i += 2) others.insert(round[i].arm);
-  EXPECT_EQ(others, (std::set<std::string>{"price", "stamp", "empty", "replay"}));
+  const auto turns = turns_of(round_of(kArms, options, random));
+  EXPECT_EQ(turns.size(), 3U);
+  EXPECT_EQ(turns.count({"baseline", "price", "stamp", "empty"}), 1U);
 }
 
-TEST(Round, MeasuresThePriceBeforeAnythingItIsTakenOff) {
+TEST(Round, WithoutReplaysItIsOneTurn) {
+  Random random(5);
+  EXPECT_EQ(turns_of(round_of({arm("baseline"), arm("stamp")}, RoundOptions{}, random)),
+            (std::multiset<std::multiset<std::string>>{{"baseline", "stamp"}}));
+  EXPECT_EQ(turns_of(round_of({arm("baseline")}, RoundOptions{}, random)),
+            (std::multiset<std::multiset<std::string>>{{"baseline"}}));
+}
+
+TEST(Round, ATightOneIsOneTurnOfOnePass) {
   RoundOptions options;
+  options.is_tight = options.with_price = true;
+  options.steps = 16;
+  options.pass_ns = 1e9;
+  Random random(5);
+  const std::vector<Stint> round = round_of(kArms, options, random);
+  ASSERT_EQ(round.size(), 1U);
+  ASSERT_EQ(round[0].size(), 1U);
+  EXPECT_EQ(round[0][0].arms.size(), 6U);
+  EXPECT_EQ(round[0][0].passes, 1);
+}
+
+TEST(Round, ATurnLastsAboutASecond) {
+  const auto passes_of = [](double pass_ns) {
+    RoundOptions options;
+    options.pass_ns = pass_ns;
+    options.steps = 16;
+    Random random(1);
+    // baseline, stamp, replay (1.5): 3.5 passes in turn
+    const auto round =
+        round_of({arm("baseline"), arm("stamp"), replay("dense", "replay", 1.5)}, options, random);
+    return round.at(0).at(0).passes;
+  };
+  EXPECT_EQ(passes_of(400e6), 1);
+  EXPECT_EQ(passes_of(100e6), 3);
+  EXPECT_EQ(passes_of(1e6), 8);
+}
+
+TEST(Round, ATurnBeginsWithSomeThirtyMillisecondsForNothing) {
+  const auto steps_of = [](double pass_ns, int steps) {
+    RoundOptions options;
+    options.pass_ns = pass_ns;
+    options.steps = steps;
+    Random random(1);
+    return round_of({arm("baseline"), arm("stamp")}, options, random).at(0).at(0).warm_up_steps;
+  };
+  EXPECT_EQ(steps_of(320e6, 16), 2);
+  EXPECT_EQ(steps_of(400e6, 1), 1);
+  EXPECT_EQ(steps_of(1e6, 4), 8);
+  EXPECT_EQ(steps_of(2e9, 1), 0);
+}
+
+TEST(Round, StepsThatAreDearAreNotInterleaved) {
+  RoundOptions options;
+  options.pass_ns = 6e8;
+  EXPECT_FALSE(is_interleaved(options));
+  options.steps = 16;
+  EXPECT_TRUE(is_interleaved(options));
+  options.pass_ns = 9e9;
+  EXPECT_FALSE(is_interleaved(options));
+}
+
+TEST(Round, DearArmsStandBetweenTwoBaselines) {
+  RoundOptions options = dear();
+  options.with_price = options.with_empty = true;
+  Random random(5);
+  const std::vector<Stint> round = round_of(kArms, options, random);
+  // price, empty, three replays, and two stamps for them
+  ASSERT_EQ(round.size(), 7U);
+  std::multiset<std::string> others;
+  for (const Stint& stint : round) {
+    ASSERT_EQ(stint.size(), 3U);
+    EXPECT_EQ(stint[0].arms, std::vector<std::string>{"baseline"});
+    EXPECT_EQ(stint[2].arms, std::vector<std::string>{"baseline"});
+    ASSERT_EQ(stint[1].arms.size(), 1U);
+    others.insert(stint[1].arms[0]);
+  }
+  EXPECT_EQ(others, (std::multiset<std::string>{"price", "stamp", "stamp", "empty", "replay:dense",
+                                                "stamped_replay:dense", "stamped_replay:norm"}));
+}
+
+TEST(Round, WhereDearThePriceIsMeasuredBeforeAnythingItIsTakenOff) {
+  RoundOptions options = dear();
   options.with_price = options.with_empty = true;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
-    EXPECT_EQ(round_of(kArms, options, random)[1].arm, "price");
+    EXPECT_EQ(round_of(kArms, options, random)[0][1].arms[0], "price");
   }
 }
 
 TEST(Round, LeavesPriceAndEmptyToTheFirstOfAGroup) {
-  Random random(1);
-  for (const ScheduleEntry& entry : round_of(kArms, RoundOptions{}, random)) {
-    EXPECT_NE(entry.arm, "price");
-    EXPECT_NE(entry.arm, "empty");
+  for (const RoundOptions& options : {RoundOptions{}, dear()}) {
+    Random random(1);
+    for (const auto& turn : turns_of(round_of(kArms, options, random)))
+      EXPECT_EQ(turn.count("price") + turn.count("empty"), 0U);
   }
 }
 
-TEST(Round, StampsComeAgainForEveryThreeReplays) {
-  const auto stamps_among = [](size_t replays) {
-    std::vector<ArmPlan> arms{arm("baseline"), arm("stamp")};
-    for (size_t i = 0; i < replays; ++i) {
-      arms.push_back(arm("replay"));
-      arms.back().copies = 1;
-    }
-    Random random(1);
-    const std::vector<ScheduleEntry> round = round_of(arms, RoundOptions{}, random);
-    return std::count_if(round.begin(), round.end(), [](const ScheduleEntry& e) { return e.arm == "stamp"; });
-  };
-  EXPECT_EQ(stamps_among(0), 1);
-  EXPECT_EQ(stamps_among(2), 1);
-  EXPECT_EQ(stamps_among(3), 2);
-  EXPECT_EQ(stamps_among(7), 3);
-}
-
-TEST(Round, OrderOfArmsIsRandom) {
-  std::set<std::string> first;
+TEST(Round, OrderIsRandom) {
+  std::set<std::string> first_of_turn;
+  std::set<std::string> first_of_round;
   for (uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
-    first.insert(round_of(kArms, RoundOptions{}, random)[1].arm);
+    first_of_turn.insert(round_of(kArms, RoundOptions{}, random)[0][0].arms[0]);
+    first_of_round.insert(round_of(kArms, dear(), random)[0][1].arms[0]);
   }
-  EXPECT_EQ(first, (std::set<std::string>{"stamp", "replay"}));
+  EXPECT_EQ(first_of_turn, (std::set<std::string>{"baseline", "stamp", "replay:dense", "stamped_replay:dense",
+                                                  "stamped_replay:norm"}));
+  EXPECT_EQ(first_of_round,
+            (std::set<std::string>{"stamp", "replay:dense", "stamped_replay:dense", "stamped_replay:norm"}));
 }
 
-TEST(Round, ATightOneSparesTheBaselinesInBetween) {
-  RoundOptions options;
+TEST(Round, ADearTightOneSparesTheBaselinesInBetween) {
+  RoundOptions options = dear();
   options.is_tight = options.with_price = true;
   Random random(1);
-  const std::vector<ScheduleEntry> round =
-      round_of({arm("baseline"), arm("price"), arm("stamp")}, options, random);
-  ASSERT_EQ(round.size(), 4U);
-  EXPECT_EQ(round[0].arm, "baseline");
-  EXPECT_EQ(round[1].arm, "price");
-  EXPECT_EQ(round[2].arm, "stamp");
-  EXPECT_EQ(round[3].arm, "baseline");
+  const std::vector<Stint> round = round_of({arm("baseline"), arm("price"), arm("stamp")}, options, random);
+  ASSERT_EQ(round.size(), 1U);
+  std::vector<std::string> order;
+  for (const ScheduleEntry& entry : round[0]) order.insert(order.end(), entry.arms.begin(), entry.arms.end());
+  EXPECT_EQ(order, (std::vector<std::string>{"baseline", "price", "stamp", "baseline"}));
 }
 
 TEST(Round, CostCountsEveryPass) {
   RoundOptions options;
-  options.pass_ns = 1e8;  // longer than a block: one pass each, and four arms make a stint of a second
-  // baseline, stamp, baseline, replay (1.5), baseline
-  EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), 5.5e8);
-  options.pass_ns = 1e9;  // every arm is a stint of its own: the baseline between them is measured twice
-  EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), 6.5e9);
-  options.pass_ns = 1e8;
+  options.pass_ns = 4e8;
+  options.steps = 4;
+  // 1 + 1 + 1.5 + 1.5 and 1 + 1 + 1.25, each once: they last a second and more
+  EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), (5 + 3.25) * 4e8);
+  options.steps = 1;
+  options.pass_ns = 2e9;
+  // two stamps, 1.5, 1.5, 1.25, and two baselines with each
+  EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), (2 + 4.25 + 10) * 2e9);
   options.is_tight = true;
-  options.with_price = true;
-  // baseline, price, stamp, replay, baseline
-  EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), 5.5e8);
+  EXPECT_DOUBLE_EQ(round_cost_ns(kArms, options), (2 + 4.25 + 2) * 2e9);
 }
 
-TEST(Stints, LastAboutASecond) {
-  EXPECT_EQ(arms_per_stint(1e8), 4);  // nine blocks
-  EXPECT_EQ(arms_per_stint(3e8), 1);
-  EXPECT_EQ(arms_per_stint(4e9), 1);
-  EXPECT_EQ(arms_per_stint(1e6), 8);
-}
-
-TEST(Stints, BeginAndEndWithABaselineAndLoseNothing) {
-  Random random(1);
-  const std::vector<ScheduleEntry> whole = round_of(kArms, RoundOptions{}, random);
-  const std::vector<Stint> stints = stints_of(whole, 1);
-  ASSERT_EQ(stints.size(), 2U);
-  for (const Stint& stint : stints) {
-    ASSERT_EQ(stint.size(), 3U);
-    EXPECT_EQ(stint.front().arm, "baseline");
-    EXPECT_EQ(stint.back().arm, "baseline");
-  }
-  EXPECT_EQ(stints[0][1].arm, whole[1].arm);
-  EXPECT_EQ(stints[1][1].arm, whole[3].arm);
-  EXPECT_EQ(stints_of(whole, 2).size(), 1U);
-  EXPECT_EQ(stints_of(whole, 2).front().size(), whole.size());
-}
-
-TEST(Block, LastsSomeSixtyMilliseconds) {
-  EXPECT_EQ(passes_per_block(1.7e9), 1);
-  EXPECT_EQ(passes_per_block(30e6), 2);
-  EXPECT_EQ(passes_per_block(25e6), 3);
-  EXPECT_EQ(passes_per_block(1e6), 8);
+TEST(Schedule, OwesABlockForEveryArmOfEveryTurn) {
+  const std::vector<ScheduleEntry> schedule{{{"baseline", "stamp"}, 3, false}, {{"stamp"}, 1, true}};
+  const std::vector<ExpectedBlock> blocks = expected_blocks(schedule);
+  ASSERT_EQ(blocks.size(), 3U);
+  EXPECT_EQ(blocks[1].arm, "stamp");
+  EXPECT_EQ(blocks[1].passes, 3);
+  EXPECT_EQ(blocks[1].entry, 0U);
+  EXPECT_TRUE(blocks[2].is_verify);
+  EXPECT_EQ(blocks[2].entry, 1U);
 }
 
 TEST(Verify, StartsFromTheBaseline) {
-  const std::vector<ScheduleEntry> schedule = verify_of({arm("baseline"), arm("stamp")});
-  ASSERT_EQ(schedule.size(), 2U);
-  EXPECT_EQ(schedule[0].arm, "baseline");
-  EXPECT_TRUE(schedule[0].is_verify && schedule[1].is_verify);
+  const std::vector<ScheduleEntry> schedule = verify_of({arm("stamp"), arm("baseline")});
+  ASSERT_EQ(schedule.size(), 1U);
+  EXPECT_EQ(schedule[0].arms, (std::vector<std::string>{"baseline", "stamp"}));
+  EXPECT_TRUE(schedule[0].is_verify);
 }
 
 TEST(Plan, ThreeGroupsOfASlowPrefillFitAMinute) {

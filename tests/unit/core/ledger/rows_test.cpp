@@ -75,6 +75,16 @@ TEST(Rows, AreToldAtTheSpeedOfTheirGroupsBaselines) {
   EXPECT_GT(*ledger.a.graph.ms, 1364.0 * 1.05);
 }
 
+TEST(Rows, AreToldAtTheSpeedOfTheBaselineThatAlternatedWithThem) {
+  PlantedSession session = two_engines();
+  session.rounds = 5;
+  session.is_interleaved = true;  // the next baseline is the next round's
+  session.a.drift_ppm = 50000;
+  session.stamp_rounds = 1;
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_NEAR(*row_named(ledger, "dense_proj").a.ms / *ledger.a.graph.ms, 1200.0 / 1364.0, 1e-6);
+}
+
 TEST(Rows, BarrierCostIsWhatEmptyNodesAdd) {
   // 4 units of 300 ns each.
   const WorkloadLedger ledger = analysed(two_engines());

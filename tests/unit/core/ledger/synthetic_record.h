@@ -66,8 +66,9 @@ struct PlantedSession {
   int groups = 3;
   int64_t barrier_ns = 300;
   double top1 = 0.96;
-  std::string bad_digest_arm;  ///< of side a
-  std::string bad_state_arm;   ///< of side a
+  bool is_interleaved = false;  ///< a round is one turn, with one baseline
+  std::string bad_digest_arm;   ///< of side a
+  std::string bad_state_arm;    ///< of side a
   bool has_price = true;
   bool has_verify = true;
   std::map<std::string, std::string> environment{};
@@ -245,15 +246,17 @@ class SessionText {
       if (s_.replays[i].is_stamped) order.push_back(fmt::format("s{}", i));
     }
     for (round_ = 1; round_ <= s_.rounds; ++round_) {
+      turn_ = sequence_ + 1;
       add_baseline();
       if (round_ == 1 && s_.has_price) add_price();
       for (const std::string& arm : order) {
         if (arm == "stamp" && round_ > s_.stamp_rounds) continue;
         add_arm(arm);
-        add_baseline();
+        if (!s_.is_interleaved) add_baseline();
       }
     }
     if (!s_.has_verify) return;
+    turn_ = sequence_ + 1;
     add_verify("baseline");
     for (const char* arm : {"price", "stamp", "empty"}) add_verify(arm);
     for (const PlantedReplay& r : s_.replays) {
@@ -280,7 +283,8 @@ class SessionText {
 
   core::Block block(const std::string& arm, int64_t graph_ns) {
     core::Block out;
-    out.place = {side_, s_.workload, group_, round_, ++sequence_};
+    ++sequence_;
+    out.place = {side_, s_.workload, group_, round_, s_.is_interleaved ? turn_ : sequence_, sequence_};
     out.arm = arm;
     const bool is_bad = side_ == core::Side::kA && arm == s_.bad_digest_arm;
     out.digests = {{is_bad ? "ffff" : "aaaa"}};
@@ -288,12 +292,13 @@ class SessionText {
     const int64_t wall_ns = graph_ns + slowed(planted(side_).outside_ns);
     // Three passes, one of them disturbed: medians must not care.
     for (const int64_t more : {int64_t{0}, int64_t{0}, int64_t{7000000}})
-      out.passes.push_back({wall_ns + more, graph_ns + more, 1000, 0});
+      out.passes.push_back({wall_ns + more, graph_ns + more, 1000, 0, {}});
     out.threads = {{graph_ns, planted(side_).run_delay_ns}, {graph_ns, planted(side_).run_delay_ns}};
     out.voluntary_switches = 1;
     out.involuntary_switches = 0;
     out.started_ns = 1000000000 * sequence_;
     out.ended_ns = out.started_ns + 100000000;
+    out.elapsed_ns = 100000000;
     return out;
   }
 
@@ -382,6 +387,7 @@ class SessionText {
   core::Side side_ = core::Side::kA;
   int group_ = 0;
   int round_ = 0;
+  int64_t turn_ = 0;
   int64_t sequence_ = 0;
 };
 

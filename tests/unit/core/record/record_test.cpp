@@ -14,11 +14,11 @@ const std::string kHeader =
     R"("virtual":true,"l2_bytes":null,"l3_bytes":64,"kernel":"6"},"budget_s":180,"rows":"category"})";
 
 const std::string kBlock =
-    R"({"type":"block","side":"b","workload":"pp512","group":2,"round":1,"sequence":9,"block":{"workload":"pp512",)"
+    R"({"type":"block","side":"b","workload":"pp512","group":2,"round":1,"turn":7,"sequence":9,"block":{"workload":"pp512",)"
     R"("arm":"stamp","verify":false,"passes":[{"wall_ns":120,"graph_ns":100,"instrument_ns":3,"digest":0}],)"
     R"("digests":[["aa","bb"]],"logits":"ok","unit_ns":[[40,50]],"head_ns":[6],"tail_ns":[4],"copy_ns":null,)"
     R"("state_digest":null,"threads":[{"cpu_ns":110,"run_delay_ns":2}],"voluntary_switches":1,)"
-    R"("involuntary_switches":0,"started_ns":1000,"ended_ns":1200}})";
+    R"("involuntary_switches":0,"started_ns":1000,"ended_ns":1200,"elapsed_ns":150}})";
 
 // What must stand before that block.
 const std::string kBefore =
@@ -45,7 +45,9 @@ TEST(Record, ReadsHeaderAndBlock) {
   ASSERT_EQ(record->blocks.size(), 1U);
   const Block& block = record->blocks[0];
   EXPECT_EQ(block.place.side, Side::kB);
+  EXPECT_EQ(block.place.turn, 7);
   EXPECT_EQ(block.place.sequence, 9);
+  EXPECT_EQ(block.elapsed_ns, 150);
   EXPECT_EQ(block.arm, "stamp");
   EXPECT_EQ(block.passes.at(0).graph_ns, 100);
   EXPECT_EQ((*block.unit_ns).at(0), (std::vector<int64_t>{40, 50}));
@@ -119,10 +121,13 @@ TEST(Record, RefusesImpossibleTimesAndNamesTheKey) {
                              Given{"\"graph_ns\":100", "\"graph_ns\":0", "graph_ns"},
                              Given{"\"wall_ns\":120", "\"wall_ns\":1000000000000001", "wall_ns"},
                              Given{"\"instrument_ns\":3", "\"instrument_ns\":-3", "instrument_ns"},
+                             Given{"\"digest\":0", "\"step_graph_ns\":[60,39],\"digest\":0", "step_graph_ns"},
+                             Given{"\"digest\":0", "\"step_graph_ns\":[0,100],\"digest\":0", "step_graph_ns"},
                              Given{"[40,50]", "[-40,50]", "unit_ns"}, Given{"[6]", "[-6]", "head_ns"},
                              Given{"\"cpu_ns\":110", "\"cpu_ns\":-1", "cpu_ns"},
                              Given{"\"run_delay_ns\":2", "\"run_delay_ns\":-2", "run_delay_ns"},
-                             Given{"\"ended_ns\":1200", "\"ended_ns\":900", "ended_ns"}}) {
+                             Given{"\"ended_ns\":1200", "\"ended_ns\":900", "ended_ns"},
+                             Given{"\"elapsed_ns\":150", "\"elapsed_ns\":201", "elapsed_ns"}}) {
     const std::string error = error_of(kBefore + block_with(given.part, given.instead) + "\n");
     EXPECT_EQ(error.find(std::string("r.json: line 4: key \"") + given.key + "\" is "), 0U) << error;
   }
@@ -162,6 +167,13 @@ TEST(Record, RefusesLinesThatContradictEarlierOnes) {
             "r.json: line 4: key \"group\": 2 does not come after 2");
   EXPECT_EQ(error_of(kBefore + kBlock + more + kBlock + more),
             "r.json: line 5: key \"sequence\": 9 does not come after 9");
+  std::string next = block_with("\"sequence\":9", "\"sequence\":10");
+  EXPECT_EQ(error_of(kBefore + kBlock + more + next + more), "no error");
+  next.replace(next.find("\"round\":1"), 9, "\"round\":2");
+  EXPECT_EQ(error_of(kBefore + kBlock + more + next + more),
+            "r.json: line 5: key \"turn\": 7 is of another side, workload, group or round already");
+  next.replace(next.find("\"turn\":7"), 8, "\"turn\":6");
+  EXPECT_EQ(error_of(kBefore + kBlock + more + next + more), "r.json: line 5: key \"turn\": 6 comes after 7");
   EXPECT_EQ(error_of(kBefore +
                      block_with("\"workload\":\"pp512\",\"group\"", "\"workload\":\"pp9\",\"group\"") + more),
             "r.json: line 4: key \"workload\": no workload line of \"pp9\" stands before this block");
@@ -207,8 +219,9 @@ TEST(Record, KnownLinesSurviveWriterAndReader) {
 
 TEST(Record, TakesABlockAsTheEngineSentIt) {
   const std::string sent =
-      R"({"workload":"tg","arm":"baseline","passes":[{"wall_ns":1,"graph_ns":1,"digest":0}],"digests":[["aa"]]})";
-  const auto record = parse(kBefore + block_line({Side::kA, "pp512", 2, 2, 3}, sent) + "\n");
+      R"({"workload":"tg","arm":"baseline","passes":[{"wall_ns":1,"graph_ns":1,"digest":0}],"digests":[["aa"]],)"
+      R"("started_ns":1,"ended_ns":2,"elapsed_ns":1})";
+  const auto record = parse(kBefore + block_line({Side::kA, "pp512", 2, 2, 3, 4}, sent) + "\n");
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->blocks.at(0).arm, "baseline");
   EXPECT_EQ(record->blocks.at(0).place.round, 2);

@@ -1,0 +1,25 @@
+// How fast the machine was while a pass was measured, and how long the pass was against a baseline at that
+// very moment. Internal to the analysis.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/record/record.h"
+
+namespace opledger::core::detail {
+
+struct PassSpeed {
+  double baseline_ns = 0;     ///< graph time that a baseline pass would have taken then
+  double relative_ratio = 0;  ///< the pass's graph time over that, disturbances left out
+};
+
+/// One entry per pass of each block beside which there are baselines; none for baselines themselves.
+using Speeds = std::map<const Block*, std::vector<PassSpeed>>;
+
+/// `blocks`: timed ones of one engine and workload, by sequence. Where the arms of a turn tell their steps,
+/// they are compared step by step; elsewhere a pass is compared with the baselines on both sides of its
+/// block.
+Speeds speeds_of(const std::vector<const Block*>& blocks);
+
+}  // namespace opledger::core::detail
