@@ -167,7 +167,7 @@ Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
     if (!is_recorded) return {};
     if (!asked.is_verify && asked.arm != "baseline") known.timed_blocks[asked.arm].push_back(block);
     const auto turn = turn_ + static_cast<int64_t>(asked.entry);
-    const core::BlockPlace place{side.side, id, group_, known.rounds + 1, turn, ++sequence_};
+    const core::BlockPlace place{side.side, id, group_, known.rounds + 1, stint_, turn, ++sequence_};
     if (Status status = log_.append(core::block_line(place, block.dump())); !status) return status;
     return asked.is_verify ? Status{} : log_.settle();
   };
@@ -179,6 +179,7 @@ Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
                                       expected.size(), blocks.size()));
   }
   turn_ += static_cast<int64_t>(schedule.size());
+  ++stint_;
   if (!schedule.front().is_verify && walls_ns > 0) {
     known.cost_ratio = static_cast<double>(clock_.now_ns() - started_ns) / walls_ns;
   }

@@ -125,7 +125,8 @@ class CompareSession {
   Random random_;
   SessionPlan plan_;
   int group_ = 0;
-  int64_t turn_ = 0;      ///< of the record's blocks
+  int64_t stint_ = 0;     ///< of the record's blocks
+  int64_t turn_ = 0;      ///< likewise
   int64_t sequence_ = 0;  ///< likewise
   bool has_chosen_replays_ = false;
   bool is_resident_ = true;

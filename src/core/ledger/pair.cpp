@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "core/ledger/pairing.h"
+
 namespace opledger::core::detail {
 
 namespace {
@@ -94,6 +96,9 @@ Result<PairSamples> collect_pair(const Record& record, const WorkloadFacts& work
   if (!a) return a.error();
   Result<SideSamples> b = collect_samples(record, Side::kB, workload, std::move(unit_scope_b));
   if (!b) return b.error();
+  tell_at_one_speed(*a, *b);
+  add_prices(*a);
+  add_prices(*b);
   PairSamples pair;
   pair.record = &record;
   pair.workload = &workload;

@@ -45,23 +45,6 @@ void add_baselines(SideSamples& samples) {
     samples.baseline_passes += static_cast<int>(block->passes.size());
 }
 
-/// The median over units, not the mean: one preempted interval of a few milliseconds among 500 read as a
-/// price of 8 microseconds instead of half a microsecond.
-void add_prices(SideSamples& samples) {
-  samples.price_ns =
-      medians_by_group(samples, "price", 1.0, [&](const Block& block, size_t pass) -> std::optional<double> {
-        if (!block.unit_ns) return std::nullopt;
-        std::vector<double> prices;
-        for (size_t u = 0; u < samples.unit_calls.size(); ++u) {
-          if (samples.unit_calls[u] <= 0) continue;
-          prices.push_back(static_cast<double>((*block.unit_ns)[pass][u]) / samples.unit_calls[u]);
-        }
-        const std::optional<double> price = median_of(prices);
-        if (!price) return std::nullopt;
-        return at_speed_of_group(samples, block, pass, *price);
-      });
-}
-
 // An arm prepared again may have lost units: those that were excluded, or refused in a later launch. What is
 // said of it is said of the units that it always had.
 void narrow(Arm& known, const Arm& again) {
@@ -180,9 +163,25 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
                    [](const Block* x, const Block* y) { return x->place.sequence < y->place.sequence; });
   samples.speeds = speeds_of(samples.blocks);
   add_baselines(samples);
-  add_prices(samples);
   add_arms(record, workload, samples);
   return samples;
+}
+
+// The median over units, not the mean: one preempted interval of a few milliseconds among 500 read as a
+// price of 8 microseconds instead of half a microsecond.
+void add_prices(SideSamples& samples) {
+  samples.price_ns =
+      medians_by_group(samples, "price", 1.0, [&](const Block& block, size_t pass) -> std::optional<double> {
+        if (!block.unit_ns) return std::nullopt;
+        std::vector<double> prices;
+        for (size_t u = 0; u < samples.unit_calls.size(); ++u) {
+          if (samples.unit_calls[u] <= 0) continue;
+          prices.push_back(static_cast<double>((*block.unit_ns)[pass][u]) / samples.unit_calls[u]);
+        }
+        const std::optional<double> price = median_of(prices);
+        if (!price) return std::nullopt;
+        return at_speed_of_group(samples, block, pass, *price);
+      });
 }
 
 GroupFigures medians_by_group(const SideSamples& samples, const std::string& arm, double scale,

@@ -68,6 +68,9 @@ struct SideSamples {
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
                                     std::vector<int> unit_scope);
 
+/// The price of a clock, by group: once the groups' totals are settled.
+void add_prices(SideSamples& samples);
+
 /// What a pass of a block is worth, in ns; empty when it cannot be said (that pass is then left out).
 using PassFigure = std::function<std::optional<double>(const Block&, size_t pass)>;
 

@@ -67,7 +67,7 @@ void add_turn(const Blocks& turn, Speeds& speeds) {
     for (const auto* steps : arms) relative.push_back(relative_length(*steps, *arms.front()));
     const double baseline_ns = baseline_of_turn(arms, relative);
     for (const Block* block : turn) {
-      for (size_t arm = 1; arm < arms.size(); ++arm) {
+      for (size_t arm = 0; arm < arms.size(); ++arm) {
         if (pass < block->passes.size() && arms[arm] == &block->passes[pass].step_graph_ns)
           speeds[block].push_back({baseline_ns, relative[arm]});
       }

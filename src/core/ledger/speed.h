@@ -14,7 +14,8 @@ struct PassSpeed {
   double relative_ratio = 0;  ///< the pass's graph time over that, disturbances left out
 };
 
-/// One entry per pass of each block beside which there are baselines; none for baselines themselves.
+/// One entry per pass of each block beside which there are baselines. Baselines themselves have some only
+/// where other arms of their turn tell their steps.
 using Speeds = std::map<const Block*, std::vector<PassSpeed>>;
 
 /// `blocks`: timed ones of one engine and workload, by sequence. Where the arms of a turn tell their steps,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <utility>
 
 namespace opledger::core {
 
@@ -44,12 +45,17 @@ Misfit misfit_of_block(const Record& record) {
   const BlockPlace& before = record.blocks[count - 2].place;
   if (before.sequence >= place.sequence)
     return fmt::format("key \"sequence\": {} does not come after {}", place.sequence, before.sequence);
-  if (before.turn > place.turn)
-    return fmt::format("key \"turn\": {} comes after {}", place.turn, before.turn);
   const bool is_same_place = before.side == place.side && before.workload == place.workload &&
                              before.group == place.group && before.round == place.round;
-  if (before.turn < place.turn || is_same_place) return std::nullopt;
-  return fmt::format("key \"turn\": {} is of another side, workload, group or round already", place.turn);
+  for (const auto& [key, number] :
+       {std::pair("stint", &BlockPlace::stint), std::pair("turn", &BlockPlace::turn)}) {
+    if (before.*number > place.*number)
+      return fmt::format("key \"{}\": {} comes after {}", key, place.*number, before.*number);
+    if (before.*number == place.*number && !is_same_place)
+      return fmt::format("key \"{}\": {} is of another side, workload, group or round already", key,
+                         place.*number);
+  }
+  return std::nullopt;
 }
 
 Misfit misfit_of_end(const Record& record) {

@@ -379,6 +379,7 @@ Block read_block(const Json& line) {
   block.place.workload = text(line, "workload");
   block.place.group = small_integer(line, "group");
   block.place.round = small_integer(line, "round");
+  block.place.stint = integer(line, "stint");
   block.place.turn = integer(line, "turn");
   block.place.sequence = integer(line, "sequence");
   const Json& body = need(line, "block", "an object");

@@ -171,7 +171,8 @@ struct BlockPlace {
   std::string workload;
   int group = 0;
   int round = 0;
-  int64_t turn = 0;  ///< counts up over the session; the arms of one turn alternated step by step
+  int64_t stint = 0;  ///< counts up over the session; in one stint the other engine was stopped
+  int64_t turn = 0;   ///< likewise; the arms of one turn alternated step by step
   int64_t sequence = 0;
 };
 

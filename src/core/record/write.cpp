@@ -34,9 +34,9 @@ Json unit_json(const UnitName& unit) {
 }
 
 Json place_json(const BlockPlace& place) {
-  return {{"type", "block"},           {"side", side_name(place.side)}, {"workload", place.workload},
-          {"group", place.group},      {"round", place.round},          {"turn", place.turn},
-          {"sequence", place.sequence}};
+  return {{"type", "block"},      {"side", side_name(place.side)}, {"workload", place.workload},
+          {"group", place.group}, {"round", place.round},          {"stint", place.stint},
+          {"turn", place.turn},   {"sequence", place.sequence}};
 }
 
 }  // namespace

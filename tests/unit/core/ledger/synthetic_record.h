@@ -256,7 +256,6 @@ class SessionText {
       }
     }
     if (!s_.has_verify) return;
-    turn_ = sequence_ + 1;
     add_verify("baseline");
     for (const char* arm : {"price", "stamp", "empty"}) add_verify(arm);
     for (const PlantedReplay& r : s_.replays) {
@@ -284,7 +283,8 @@ class SessionText {
   core::Block block(const std::string& arm, int64_t graph_ns) {
     core::Block out;
     ++sequence_;
-    out.place = {side_, s_.workload, group_, round_, s_.is_interleaved ? turn_ : sequence_, sequence_};
+    const int64_t turn = s_.is_interleaved ? turn_ : sequence_;
+    out.place = {side_, s_.workload, group_, round_, turn_, turn, sequence_};
     out.arm = arm;
     const bool is_bad = side_ == core::Side::kA && arm == s_.bad_digest_arm;
     out.digests = {{is_bad ? "ffff" : "aaaa"}};
@@ -376,6 +376,7 @@ class SessionText {
   }
 
   void add_verify(const std::string& arm, const std::string& state_digest) {
+    turn_ = sequence_ + 1;
     core::Block out = block(arm, 1);
     out.is_verify = true;
     out.state_digest = state_digest;

@@ -14,7 +14,7 @@ const std::string kHeader =
     R"("virtual":true,"l2_bytes":null,"l3_bytes":64,"kernel":"6"},"budget_s":180,"rows":"category"})";
 
 const std::string kBlock =
-    R"({"type":"block","side":"b","workload":"pp512","group":2,"round":1,"turn":7,"sequence":9,"block":{"workload":"pp512",)"
+    R"({"type":"block","side":"b","workload":"pp512","group":2,"round":1,"stint":5,"turn":7,"sequence":9,"block":{"workload":"pp512",)"
     R"("arm":"stamp","verify":false,"passes":[{"wall_ns":120,"graph_ns":100,"instrument_ns":3,"digest":0}],)"
     R"("digests":[["aa","bb"]],"logits":"ok","unit_ns":[[40,50]],"head_ns":[6],"tail_ns":[4],"copy_ns":null,)"
     R"("state_digest":null,"threads":[{"cpu_ns":110,"run_delay_ns":2}],"voluntary_switches":1,)"
@@ -45,6 +45,7 @@ TEST(Record, ReadsHeaderAndBlock) {
   ASSERT_EQ(record->blocks.size(), 1U);
   const Block& block = record->blocks[0];
   EXPECT_EQ(block.place.side, Side::kB);
+  EXPECT_EQ(block.place.stint, 5);
   EXPECT_EQ(block.place.turn, 7);
   EXPECT_EQ(block.place.sequence, 9);
   EXPECT_EQ(block.elapsed_ns, 150);
@@ -171,6 +172,9 @@ TEST(Record, RefusesLinesThatContradictEarlierOnes) {
   EXPECT_EQ(error_of(kBefore + kBlock + more + next + more), "no error");
   next.replace(next.find("\"round\":1"), 9, "\"round\":2");
   EXPECT_EQ(error_of(kBefore + kBlock + more + next + more),
+            "r.json: line 5: key \"stint\": 5 is of another side, workload, group or round already");
+  next.replace(next.find("\"stint\":5"), 9, "\"stint\":6");
+  EXPECT_EQ(error_of(kBefore + kBlock + more + next + more),
             "r.json: line 5: key \"turn\": 7 is of another side, workload, group or round already");
   next.replace(next.find("\"turn\":7"), 8, "\"turn\":6");
   EXPECT_EQ(error_of(kBefore + kBlock + more + next + more), "r.json: line 5: key \"turn\": 6 comes after 7");
@@ -221,7 +225,7 @@ TEST(Record, TakesABlockAsTheEngineSentIt) {
   const std::string sent =
       R"({"workload":"tg","arm":"baseline","passes":[{"wall_ns":1,"graph_ns":1,"digest":0}],"digests":[["aa"]],)"
       R"("started_ns":1,"ended_ns":2,"elapsed_ns":1})";
-  const auto record = parse(kBefore + block_line({Side::kA, "pp512", 2, 2, 3, 4}, sent) + "\n");
+  const auto record = parse(kBefore + block_line({Side::kA, "pp512", 2, 2, 3, 4, 5}, sent) + "\n");
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->blocks.at(0).arm, "baseline");
   EXPECT_EQ(record->blocks.at(0).place.round, 2);

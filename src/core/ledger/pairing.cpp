@@ -1,0 +1,83 @@
+// A shared machine changed its speed by a fifth every few seconds: the medians of two engines that took turns
+// each second then differ by whose stints met the slow moments. Stints side by side met the same ones.
+#include "core/ledger/pairing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/stats/interval.h"
+#include "core/stats/summary.h"
+
+namespace opledger::core::detail {
+
+namespace {
+
+constexpr size_t kFewestPairs = 3;
+
+struct StintLevel {
+  Side side;
+  int64_t stint;
+  double graph_ns;
+};
+
+std::vector<double> baseline_times(const SideSamples& samples, const Block& block) {
+  std::vector<double> times;
+  const auto speeds = samples.speeds.find(&block);
+  for (size_t pass = 0; pass < block.passes.size(); ++pass) {
+    times.push_back(speeds == samples.speeds.end() ? static_cast<double>(block.passes[pass].graph_ns)
+                                                   : speeds->second[pass].baseline_ns);
+  }
+  return times;
+}
+
+void add_levels(const SideSamples& samples, int group, std::vector<StintLevel>& levels) {
+  std::map<int64_t, std::vector<double>> by_stint;
+  for (const Block* block : samples.blocks_of("baseline")) {
+    if (block->place.group != group) continue;
+    const std::vector<double> times = baseline_times(samples, *block);
+    std::vector<double>& known = by_stint[block->place.stint];
+    known.insert(known.end(), times.begin(), times.end());
+  }
+  for (const auto& [stint, times] : by_stint) levels.push_back({samples.side, stint, *median_of(times)});
+}
+
+// Stints lie A B, B A, A B: each is in one pair at most, so a steady drift lengthens either side equally
+// often.
+std::vector<double> log_ratios_of_pairs(std::vector<StintLevel> levels) {
+  std::sort(levels.begin(), levels.end(),
+            [](const StintLevel& x, const StintLevel& y) { return x.stint < y.stint; });
+  std::vector<double> logs;
+  for (size_t i = 0; i + 1 < levels.size(); ++i) {
+    if (levels[i].side == levels[i + 1].side) continue;
+    const double ratio = std::log(levels[i].graph_ns / levels[i + 1].graph_ns);
+    logs.push_back(levels[i].side == Side::kA ? ratio : -ratio);
+    ++i;
+  }
+  return logs;
+}
+
+void set_graph(SideSamples& samples, int group, double graph_ms) {
+  samples.graph_ms[group] = graph_ms;
+  samples.wall_ms[group] = graph_ms + samples.wall_minus_graph_ms.at(group);
+}
+
+}  // namespace
+
+void tell_at_one_speed(SideSamples& a, SideSamples& b) {
+  for (const auto& [group, graph_a_ms] : GroupFigures(a.graph_ms)) {
+    const auto graph_b = b.graph_ms.find(group);
+    if (graph_b == b.graph_ms.end() || graph_a_ms <= 0 || graph_b->second <= 0) continue;
+    std::vector<StintLevel> levels;
+    add_levels(a, group, levels);
+    add_levels(b, group, levels);
+    const std::vector<double> logs = log_ratios_of_pairs(std::move(levels));
+    if (logs.size() < kFewestPairs) continue;
+    const double half = trimmed_mean_interval(logs)->centre / 2;
+    const double middle_ms = std::sqrt(graph_a_ms * graph_b->second);
+    set_graph(a, group, middle_ms * std::exp(half));
+    set_graph(b, group, middle_ms * std::exp(-half));
+  }
+}
+
+}  // namespace opledger::core::detail
