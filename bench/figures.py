@@ -2,8 +2,8 @@
 """Measures what docs/results.md claims of the method, on the engines in the cache, and prints it as Markdown.
 
 Every figure is the mean over launch groups (processes started anew) with its 95% Student's t interval; inside a
-group it is the median over interleaved passes, each against the two baselines around it. Takes minutes to hours:
-run nothing else meanwhile. Usage: bench/figures.py FIGURE... (bench/figures.py --help lists them)"""
+group it is the median over passes, each against the baseline that alternated with it step by step. Takes minutes to
+hours: run nothing else meanwhile. Usage: bench/figures.py FIGURE... (bench/figures.py --help lists them)"""
 import argparse
 import math
 import os
@@ -80,7 +80,8 @@ class Campaign:
         self.tokens = len(workload["tokens"]) if workload["kind"] == "decode" else 1
 
     def run(self, make_arms, **engine_options):
-        """Yields one Group per launch. `make_arms(units)` gives the arms; baseline and price are added."""
+        """Yields one Group per launch. `make_arms(units)` gives the arms; baseline and price are added. All arms take
+        turns step by step."""
         for number in range(self.groups):
             with Engine(self.name, **engine_options) as engine:
                 engine.load(self.model, context=self.context)
@@ -93,12 +94,16 @@ class Campaign:
             yield group
 
     def measure(self, engine, arms):
-        schedule = [("baseline", 2, False), ("price", 3, False), ("baseline", self.passes, False)]
-        for _ in range(self.rounds):
-            random.shuffle(arms)
-            for arm in arms:
-                schedule += [(arm, self.passes, False), ("baseline", self.passes, False)]
-        return engine.measure(self.workload["id"], *schedule)[1:]
+        """Turns: blocks by arm, each turn with a baseline. The first one has the price too."""
+        turns = []
+        for number in range(self.rounds):
+            turn = ["baseline"] + arms + (["price"] if number == 0 else [])
+            random.shuffle(turn)
+            # The price comes once: three passes of it.
+            entry = (turn, max(self.passes, 3) if number == 0 else self.passes, False)
+            blocks = engine.measure(self.workload["id"], ("baseline", 1, False), entry)[1:]
+            turns.append({block["arm"]: block for block in blocks})
+        return turns
 
 
 def list_units(graph):
@@ -134,66 +139,96 @@ def rough_category(part, unit):
     return "view"
 
 
-class Group:
-    """Blocks of one launch group as figures per arm, in milliseconds per token or pass."""
+def trimmed(values):
+    """Mean without the lowest and the highest fifth."""
+    ordered = sorted(values)
+    cut = len(ordered) // 5 if len(ordered) > 4 else 0
+    return statistics.fmean(ordered[cut:len(ordered) - cut])
 
-    def __init__(self, units, tokens, blocks):
+
+class Sample:
+    """One pass of an arm: its block's row of times, its length against the baseline of its turn, and what a baseline
+    took then (ns), as all arms of the turn saw it step by step."""
+
+    def __init__(self, block, i, ratio, baseline_ns):
+        self.block, self.i, self.ratio, self.baseline_ns = block, i, ratio, baseline_ns
+
+
+def samples_of(turn, i):
+    steps = {arm: block["passes"][i]["step_graph_ns"] for arm, block in turn.items()}
+    ratios = {arm: math.exp(trimmed([math.log(x / y) for x, y in zip(mine, steps["baseline"])]))
+              for arm, mine in steps.items()}
+    count = len(steps["baseline"])
+    baseline_ns = sum(statistics.median(steps[arm][s] / ratios[arm] for arm in turn) for s in range(count))
+    return {arm: Sample(block, i, ratios[arm], baseline_ns) for arm, block in turn.items()}
+
+
+class Group:
+    """Turns of one launch group as figures per arm, in milliseconds per token or pass, all at the speed of the
+    group's baselines: the machine drifts by tenths."""
+
+    def __init__(self, units, tokens, turns):
         self.units, self.scale = units, 1e6 * tokens
-        # The median over units: one preempted interval would multiply a mean.
-        self.price = statistics.median(ns / unit["calls"] for row in blocks[0]["unit_ns"]
-                                       for unit, ns in zip(units, row))
-        self.digests = {tuple(rows) for block in blocks for rows in block["digests"]}
-        self.baselines = [p["graph_ns"] / self.scale for b in blocks if b["arm"] == "baseline" for p in b["passes"]]
+        self.digests = {tuple(rows) for turn in turns for block in turn.values() for rows in block["digests"]}
+        self.baselines = [p["graph_ns"] / self.scale for turn in turns for p in turn["baseline"]["passes"]]
         self.baseline = statistics.median(self.baselines)
-        self.increments, self.samples = {}, {}
-        for before, block, after in zip(blocks[1:], blocks[2:], blocks[3:]):
-            if block["arm"] == "baseline":
-                continue
-            around = statistics.fmean(p["graph_ns"] for b in (before, after) for p in b["passes"])
-            for i, one in enumerate(block["passes"]):
-                # At the speed of the group's baselines, like every figure below: the machine drifts by tenths.
-                increment = (one["graph_ns"] / around - 1) * self.baseline
-                self.increments.setdefault(block["arm"], []).append(increment)
-                self.samples.setdefault(block["arm"], []).append((block, i, around))
+        self.samples = {}
+        for turn in turns:
+            for i in range(len(turn["baseline"]["passes"])):
+                for arm, sample in samples_of(turn, i).items():
+                    self.samples.setdefault(arm, []).append(sample)
+        # The median over units: one preempted interval would multiply a mean.
+        self.price = statistics.median(
+            statistics.median(ns / unit["calls"] for unit, ns in zip(units, sample.block["unit_ns"][sample.i]))
+            / sample.baseline_ns * self.baseline for sample in self.samples["price"])
 
     def increment(self, arm):
-        return statistics.median(self.increments[arm])
+        return statistics.median((sample.ratio - 1) * self.baseline for sample in self.samples[arm])
 
     def __str__(self):
         parts = [f"baseline {self.baseline:.3f} ms"]
-        for arm in self.increments:
-            parts.append(f"closes {self.closure():.4f}" if arm == "stamp" else f"{arm} +{self.increment(arm):.3f}")
+        for arm in self.samples:
+            if arm not in ("baseline", "price"):
+                parts.append(f"closes {self.closure():.4f}" if arm == "stamp" else f"{arm} +{self.increment(arm):.3f}")
         return ", ".join(parts)
 
     def rows(self, arm, key="unit_ns"):
-        """Median over passes of each category's time, price taken off."""
+        """Each category's time, price taken off, in every pass of the arm."""
         totals = {}
-        for block, i, around in self.samples[arm]:
+        for sample in self.samples[arm]:
             sums = {}
-            for unit, ns in zip(self.units, block[key][i]):
+            for unit, ns in zip(self.units, sample.block[key][sample.i]):
                 if key == "copy_ns" and ns == 0:
                     continue
-                cost = (ns - self.price * unit["calls"]) / around * self.baseline
+                cost = ns / sample.baseline_ns * self.baseline - self.price * unit["calls"]
                 sums[unit["category"]] = sums.get(unit["category"], 0) + cost
             for category, cost in sums.items():
                 totals.setdefault(category, []).append(cost)
-        return {category: statistics.median(costs) for category, costs in totals.items()}
+        return totals
+
+    def row(self, arm, category, key="unit_ns"):
+        return statistics.median(self.rows(arm, key)[category])
+
+    def copy_excess(self, arm, category):
+        """c - o, each copy against the original of its own turn."""
+        return statistics.median(c - o for c, o in zip(self.rows(arm, "copy_ns")[category],
+                                                       self.rows("stamp")[category]))
 
     def net_increment(self, arm):
         """A stamped arm's increment over the baselines, the price of its clocks taken off."""
-        executions = sum(unit["calls"] for unit in self.units)
         found = []
-        for block, i, around in self.samples[arm]:
-            copied = block["copy_ns"][i] if block.get("copy_ns") else [0] * len(self.units)
-            clocks = executions + sum(unit["calls"] for unit, ns in zip(self.units, copied) if ns > 0)
-            graph_ns = block["passes"][i]["graph_ns"] - self.price * clocks
-            found.append((graph_ns / around - 1) * self.baseline)
+        for sample in self.samples[arm]:
+            copied = sample.block["copy_ns"][sample.i] if sample.block.get("copy_ns") else [0] * len(self.units)
+            clocks = sum(unit["calls"] * (2 if ns > 0 else 1) for unit, ns in zip(self.units, copied))
+            found.append((sample.ratio - 1) * self.baseline - self.price * clocks)
         return statistics.median(found)
 
     def closure(self):
-        executions = sum(unit["calls"] for unit in self.units)
-        return statistics.median((sum(block["unit_ns"][i]) - self.price * executions) / around
-                                 for block, i, around in self.samples["stamp"])
+        """What part of a stamped pass its units are, times its length: both share every disturbance."""
+        clocks = self.price * sum(unit["calls"] for unit in self.units) / self.baseline
+        return statistics.median(
+            sum(one.block["unit_ns"][one.i]) / one.block["passes"][one.i]["graph_ns"] * one.ratio - clocks
+            for one in self.samples["stamp"])
 
 
 def replay(units, arm, kind, category, weights, copies=1):
@@ -235,9 +270,8 @@ def method(options):
     print("### Closure, and everything replayed once\n")
     table(["model, workload, engine", "baseline ms", "stamps / baseline", "replay all same", "replay all sibling",
            "distinct digests"], closes)
-    print("### Two clocks: o in an untouched pass, c the copy, o' the original beside it (ms)\n")
-    table(["row", "o", "c sibling", "c shadow", "o'", "neighbours", "c-(o-o')+n", "plain increment", "difference / pass"],
-          clocks)
+    print("### Two clocks, ms: o in an untouched pass, c its copy; limit: the larger of 5% of o and 0.5% of the pass\n")
+    table(["row", "o", "c - o, sibling", "c - o, shadow", "plain increment", "predicted - plain", "limit"], clocks)
 
 
 def closes(options):
@@ -273,35 +307,31 @@ def clocks(options):
 
 
 def clock_figures(groups, row):
-    o = [g.rows("stamp")[row] for g in groups]
-    c = [g.rows("copies", "copy_ns")[row] for g in groups]
+    o = [g.row("stamp", row) for g in groups]
     predicted = [g.net_increment("copies") - g.net_increment("stamp") for g in groups]
     plain = [g.increment("plain") for g in groups]
     limit = max(0.05 * statistics.fmean(o), 0.005 * statistics.fmean(g.baseline for g in groups))
-    return [show([g.baseline for g in groups], 3), show(o, 3), show([x - y for x, y in zip(c, o)], 3), show(plain, 3),
-            show([x - y for x, y in zip(predicted, plain)], 3), f"{limit:.3f}"]
+    return [show([g.baseline for g in groups], 3), show(o, 3), show([g.copy_excess("copies", row) for g in groups], 3),
+            show(plain, 3), show([x - y for x, y in zip(predicted, plain)], 3), f"{limit:.3f}"]
 
 
 def clock_rows(label, groups):
     rows = []
-    for arm in sorted(groups[0].increments):
+    for arm in sorted(groups[0].samples):
         if not arm.startswith("plain:"):
             continue
         category = arm.split(":")[1]
         stamped = f"sibling:{category}"
-        if groups[0].rows("stamp").get(category, 0) < LARGE_ROW * groups[0].baseline:
+        if groups[0].row("stamp", category) < LARGE_ROW * groups[0].baseline:
             continue
-        o = [g.rows("stamp")[category] for g in groups]
-        c = [g.rows(stamped, "copy_ns")[category] for g in groups]
-        shadow = [g.rows(f"shadow:{category}", "copy_ns")[category] for g in groups]
-        beside = [g.rows(stamped)[category] for g in groups]
-        others = [sum(v for k, v in g.rows(stamped).items() if k != category) -
-                  sum(v for k, v in g.rows("stamp").items() if k != category) for g in groups]
-        predicted = [ci - (oi - bi) + ni for ci, oi, bi, ni in zip(c, o, beside, others)]
+        o = [g.row("stamp", category) for g in groups]
+        shadow = [g.copy_excess(f"shadow:{category}", category) for g in groups]
+        predicted = [g.net_increment(stamped) - g.net_increment("stamp") for g in groups]
         plain = [g.increment(arm) for g in groups]
-        difference = [(p - q) / g.baseline for p, q, g in zip(plain, predicted, groups)]
-        rows.append([f"{label} {category}", *(show(x, 3) for x in (o, c, shadow, beside, others, predicted, plain)),
-                     show(difference)])
+        limit = max(0.05 * statistics.fmean(o), 0.005 * statistics.fmean(g.baseline for g in groups))
+        rows.append([f"{label} {category}", show(o, 3), show([g.copy_excess(stamped, category) for g in groups], 3),
+                     show(shadow, 3), show(plain, 3), show([p - q for p, q in zip(predicted, plain)], 3),
+                     f"{limit:.3f}"])
     return rows
 
 
@@ -317,11 +347,9 @@ def hook(options):
                     engine.call("graph", workload=workload, probe=False)
                     engine.call("prepare", workload=workload["id"],
                                 arms=[{"id": k, "kind": k} for k in ("baseline", "unhooked")])
-                    schedule = [("baseline", 1, False)]
-                    for i in range(pairs):
-                        pair = [("baseline", 1, False), ("unhooked", 1, False)]
-                        schedule += pair if i % 2 == 0 else pair[::-1]
-                    blocks = engine.measure(workload["id"], *schedule)[1:]
+                    turn = ["baseline", "unhooked"]
+                    blocks = engine.measure(workload["id"], ("baseline", 1, False), *[
+                        (turn if i % 2 == 0 else turn[::-1], 1, False) for i in range(pairs)])[1:]
                 for first, second in zip(blocks[::2], blocks[1::2]):
                     both = {b["arm"]: b["passes"][0]["wall_ns"] for b in (first, second)}
                     ratios.append(math.log(both["baseline"] / both["unhooked"]))
@@ -341,7 +369,8 @@ def linear(options):
     rows = []
     for name in options.engines:
         for workload in options.workloads:
-            campaign = Campaign(name, first_model(options), workload, len(workload.get("prompt", [])) + 600, options.groups,
+            context = len(workload.get("prompt", [])) + 600
+            campaign = Campaign(name, first_model(options), workload, context, options.groups,
                                 options.rounds if workload["kind"] == "decode" else 2)
             groups = list(campaign.run(lambda units: [
                 replay(units, f"dense x{k}", "replay", "dense_proj", "sibling", k) for k in (1, 2, 4)]))

@@ -362,6 +362,7 @@ Status Runner::warm_up(Workload& workload, Arm& arm, size_t steps) {
 Result<std::vector<PassTimes>> Runner::run_turn(Workload& workload, const std::vector<Arm*>& arms,
                                                 const std::function<void(size_t arm)>& after_step) {
   std::vector<PassTimes> passes;
+  static const bool stays_put = has_fault("stay_put");
   for (const Arm* arm : arms) passes.push_back(begin_pass(workload, *arm));
   if (Status status = put_back(workload); !status) return status.error();
   for (size_t step = 0; step < workload.steps(); ++step) {
@@ -375,7 +376,7 @@ Result<std::vector<PassTimes>> Runner::run_turn(Workload& workload, const std::v
     const Checkpoint& before = step == 0 ? start_ : here;
     for (size_t i = 0; i < arms.size(); ++i) {
       const size_t a = step % 2 == 0 ? i : arms.size() - 1 - i;
-      if (i > 0) {
+      if (i > 0 && !stays_put) {
         const Status status = workload.is_decode ? engine_.restore(before) : put_back(workload);
         if (!status) return status.error();
       }

@@ -99,8 +99,11 @@ struct Reference {
   [[nodiscard]] std::optional<double> at(const TurnKey& key) const {
     if (const auto turn = by_turn.find(key); turn != by_turn.end()) return turn->second;
     if (const auto round = by_round.find(key.round); round != by_round.end()) return round->second;
-    if (const auto group = by_group.find(key.round.first); group != by_group.end()) return group->second;
-    return std::nullopt;
+    return of_group(key);
+  }
+  [[nodiscard]] std::optional<double> of_group(const TurnKey& key) const {
+    const auto group = by_group.find(key.round.first);
+    return group == by_group.end() ? std::nullopt : std::optional(group->second);
   }
 };
 
@@ -176,7 +179,8 @@ void add_stamped(const SideSamples& samples, const Arm& stamped_arm, const Arm* 
     copy_excess[key] = copy - *own;
     const auto total = excess.find(key);
     const auto next_to_it = beside.find(key);
-    const auto untouched = stamped.at(key);
+    // Every turn of the launch has a stamped pass: all of them know better than one how much longer it is.
+    const auto untouched = stamped.of_group(key);
     // An arm over several rows lengthens the pass by all of them.
     if (is_shared || total == excess.end() || next_to_it == beside.end() || !untouched) continue;
     // The parts add up to the difference of the two stamped passes; taking the neighbours as what is left
