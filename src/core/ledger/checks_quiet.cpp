@@ -69,20 +69,20 @@ Check first_and_last(const SideSamples& samples) {
               CheckStatus::kNotRun,
               std::nullopt,
               kDriftRatio,
-              "no launch group has baselines of two rounds"};
-  const RoundFigures rounds = medians_by_round(samples, "baseline", 1.0, [](const Block& b, size_t p) {
+              "no launch group has four baselines"};
+  const TurnFigures turns = medians_by_turn(samples, "baseline", 1.0, [](const Block& b, size_t p) {
     return static_cast<double>(b.passes[p].graph_ns);
   });
-  std::map<int, std::pair<double, double>> ends;
-  std::map<int, int> count;
-  for (const auto& [key, ns] : rounds) {
-    if (++count[key.first] == 1) ends[key.first].first = ns;
-    ends[key.first].second = ns;
-  }
+  std::map<int, std::vector<double>> by_group;
+  for (const auto& [key, ns] : turns) by_group[key.round.first].push_back(ns);
   std::vector<double> drifts;
-  for (const auto& [group, pair] : ends) {
+  for (const auto& [group, levels] : by_group) {
+    if (levels.size() < 4) continue;
+    const auto half = static_cast<std::ptrdiff_t>(levels.size() / 2);
+    const double first = *median_of(std::vector<double>(levels.begin(), levels.begin() + half));
+    const double last = *median_of(std::vector<double>(levels.end() - half, levels.end()));
     // Of either sign: one group that slows and one that quickens are two disturbances, not none.
-    if (count[group] > 1 && pair.first > 0) drifts.push_back(std::abs(pair.second / pair.first - 1));
+    drifts.push_back(std::abs(last / first - 1));
   }
   if (drifts.empty()) return check;
   check.value = *median_of(drifts);
