@@ -306,6 +306,7 @@ Result<std::vector<Json>> measure_turn(Runner& runner, Workload& workload, const
     if (Status status = runner.warm_up(workload, *arms.front(), steps); !status) return status.error();
   }
   std::vector<BlockJson> blocks;
+  blocks.reserve(arms.size());
   for (const Arm* arm : arms) blocks.emplace_back(workload.id, arm->id, turn.verify);
   for (size_t a = 0; a < arms.size() && turn.verify; ++a) {
     if (Status status = verify_block(runner, workload, *arms[a], turn.passes, blocks[a]); !status)
@@ -315,6 +316,7 @@ Result<std::vector<Json>> measure_turn(Runner& runner, Workload& workload, const
     if (Status status = time_blocks(runner, workload, arms, blocks); !status) return status.error();
   }
   std::vector<Json> finished;
+  finished.reserve(arms.size());
   for (size_t a = 0; a < arms.size(); ++a) {
     blocks[a].set_shared_inputs(*arms[a]);
     finished.push_back(blocks[a].finish());

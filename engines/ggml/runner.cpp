@@ -338,7 +338,7 @@ Status Runner::run_step(Workload& workload, Arm& arm, size_t step, Mode mode, Pa
   const int64_t instrument_ns = pass.instrument_ns;
   const int64_t graph_ns = pass.graph_ns;
   const int64_t start_ns = now_ns();
-  const Status status = decode_step(workload, step);
+  Status status = decode_step(workload, step);
   pass.wall_ns += now_ns() - start_ns - (pass.instrument_ns - instrument_ns);
   mode_ = Mode::kPassThrough;
   attach_backend_hook(true);
@@ -359,31 +359,40 @@ Status Runner::warm_up(Workload& workload, Arm& arm, size_t steps) {
   return {};
 }
 
+Result<Checkpoint> Runner::step_start(const Workload& workload, size_t step) const {
+  if (!workload.is_decode || step == 0) return start_;
+  return engine_.checkpoint(workload.position_of(step), !start_.recurrent_state.empty());
+}
+
+Status Runner::step_all(Workload& workload, const std::vector<Arm*>& arms, size_t step,
+                        std::vector<PassTimes>& passes, const std::function<void(size_t arm)>& after_step) {
+  static const bool stays_put = has_fault("stay_put");
+  Checkpoint before;
+  if (arms.size() > 1) {
+    Result<Checkpoint> start = step_start(workload, step);
+    if (!start) return start.error();
+    before = std::move(*start);
+  }
+  for (size_t i = 0; i < arms.size(); ++i) {
+    const size_t a = step % 2 == 0 ? i : arms.size() - 1 - i;
+    if (i > 0 && !stays_put) {
+      Status status = workload.is_decode ? engine_.restore(before) : put_back(workload);
+      if (!status) return status;
+    }
+    if (Status status = run_step(workload, *arms[a], step, Mode::kMeasure, passes[a]); !status) return status;
+    after_step(a);
+  }
+  return {};
+}
+
 Result<std::vector<PassTimes>> Runner::run_turn(Workload& workload, const std::vector<Arm*>& arms,
                                                 const std::function<void(size_t arm)>& after_step) {
   std::vector<PassTimes> passes;
-  static const bool stays_put = has_fault("stay_put");
+  passes.reserve(arms.size());
   for (const Arm* arm : arms) passes.push_back(begin_pass(workload, *arm));
   if (Status status = put_back(workload); !status) return status.error();
   for (size_t step = 0; step < workload.steps(); ++step) {
-    Checkpoint here;
-    if (step > 0 && arms.size() > 1) {
-      Result<Checkpoint> made =
-          engine_.checkpoint(workload.position_of(step), !start_.recurrent_state.empty());
-      if (!made) return made.error();
-      here = std::move(*made);
-    }
-    const Checkpoint& before = step == 0 ? start_ : here;
-    for (size_t i = 0; i < arms.size(); ++i) {
-      const size_t a = step % 2 == 0 ? i : arms.size() - 1 - i;
-      if (i > 0 && !stays_put) {
-        const Status status = workload.is_decode ? engine_.restore(before) : put_back(workload);
-        if (!status) return status.error();
-      }
-      if (Status status = run_step(workload, *arms[a], step, Mode::kMeasure, passes[a]); !status)
-        return status.error();
-      after_step(a);
-    }
+    if (Status status = step_all(workload, arms, step, passes, after_step); !status) return status.error();
   }
   return passes;
 }

@@ -77,6 +77,11 @@ class Runner {
   Status decode_step(const Workload& workload, size_t step);
   Status put_back(const Workload& workload);
   static PassTimes begin_pass(const Workload& workload, const Arm& arm);
+  /// Where the sequence stands at the beginning of a step that has just been reached.
+  [[nodiscard]] Result<Checkpoint> step_start(const Workload& workload, size_t step) const;
+  /// One step of every arm, each from where the first one began.
+  Status step_all(Workload& workload, const std::vector<Arm*>& arms, size_t step,
+                  std::vector<PassTimes>& passes, const std::function<void(size_t arm)>& after_step);
   /// One step from where the lasting memory stands, added to the pass.
   Status run_step(Workload& workload, Arm& arm, size_t step, Mode mode, PassTimes& pass);
   void digest_logits(PassTimes& pass) const;

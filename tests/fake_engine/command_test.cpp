@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"stamp", R"({"stamp_changes_digest": true})", "tg4@8: every arm gives the baseline's logits"},
         Breach{"state", R"({"state_changes": true})", "pp16: every arm leaves the baseline's KV and state"},
         Breach{"death", R"({"faults": [{"method": "measure", "act": "die"}]})",
-               "pp16: measures a block for every entry"},
+               "pp16: measures a block for every arm of a turn"},
         Breach{"garbage", R"({"faults": [{"method": "prepare", "act": "garbage"}]})",
                "pp16: prepares every arm"},
         Breach{"exit", R"({"faults": [{"method": "shutdown", "act": "exit"}]})",

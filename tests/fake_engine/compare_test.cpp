@@ -40,37 +40,41 @@ TEST_F(Compare, LeavesARecordWithEveryFactAndThreeGroups) {
   EXPECT_TRUE(record.doubts.empty());
 }
 
-TEST_F(Compare, EveryArmsBlockStandsBetweenBaselinesOfItsRound) {
+TEST_F(Compare, EveryTurnHoldsOneBaselineAndTheArmsOfOneRow) {
   const core::Record record = record_of(compare(options()));
-  std::map<std::string, std::vector<std::string>> rounds;
+  std::map<int64_t, std::vector<std::string>> turns;
+  std::map<int64_t, std::set<std::string>> scopes;
   for (const core::Block& block : record.blocks) {
     if (block.is_verify) continue;
-    const core::BlockPlace& place = block.place;
-    rounds[std::string(core::side_name(place.side)) + place.workload + "/" + std::to_string(place.group) +
-           "/" + std::to_string(place.round)]
-        .push_back(block.arm);
+    turns[block.place.turn].push_back(block.arm);
+    const size_t scope = block.arm.find(':');
+    if (scope != std::string::npos)
+      scopes[block.place.turn].insert(
+          block.arm.substr(scope + 1, block.arm.find(':', scope + 1) - scope - 1));
   }
-  EXPECT_GE(rounds.size(), 12U);
-  for (const auto& [name, arms] : rounds) {
-    ASSERT_GE(arms.size(), 3U) << name;
-    for (size_t i = 0; i < arms.size(); ++i) {
-      if (arms[i] == "baseline") continue;
-      ASSERT_TRUE(i > 0 && i + 1 < arms.size()) << name << " " << i;
-      EXPECT_EQ(arms[i - 1] + arms[i + 1], "baselinebaseline") << name << " " << i;
-    }
+  EXPECT_GE(turns.size(), 12U);
+  for (const auto& [turn, arms] : turns) {
+    EXPECT_EQ(std::count(arms.begin(), arms.end(), "baseline"), 1) << turn;
+    EXPECT_EQ(std::count(arms.begin(), arms.end(), "stamp"), 1) << turn;
+    EXPECT_LE(scopes[turn].size(), 1U) << turn;
   }
 }
 
-TEST_F(Compare, ThePriceIsMeasuredFirstInEveryGroup) {
+TEST_F(Compare, ThePriceIsMeasuredInTheFirstRoundOfEveryGroup) {
   const core::Record record = record_of(compare(options()));
-  std::map<std::string, std::string> first;
+  std::set<std::string> groups;
+  std::multiset<std::string> priced;
   for (const core::Block& block : record.blocks) {
-    if (block.is_verify || block.arm == "baseline") continue;
-    first.emplace(
-        block.place.workload + core::side_name(block.place.side) + std::to_string(block.place.group),
-        block.arm);
+    if (block.is_verify) continue;
+    const std::string group =
+        block.place.workload + core::side_name(block.place.side) + std::to_string(block.place.group);
+    groups.insert(group);
+    if (block.arm != "price") continue;
+    priced.insert(group);
+    EXPECT_EQ(block.place.round, 1);
+    EXPECT_GE(block.passes.size(), 3U);
   }
-  for (const auto& [name, arm] : first) EXPECT_EQ(arm, "price") << name;
+  EXPECT_EQ(priced, std::multiset<std::string>(groups.begin(), groups.end()));
 }
 
 TEST_F(Compare, EveryArmIsVerifiedInSomeGroup) {
