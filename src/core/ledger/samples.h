@@ -2,12 +2,12 @@
 // of a clock, units with their scopes. Internal to the analysis: no other folder includes this.
 #pragma once
 
-#include <compare>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,7 +30,9 @@ using RoundFigures = std::map<RoundKey, double>;
 struct TurnKey {
   RoundKey round;
   int64_t turn = 0;
-  auto operator<=>(const TurnKey&) const = default;
+  bool operator<(const TurnKey& other) const {
+    return std::tie(round, turn) < std::tie(other.round, other.turn);
+  }
 };
 using TurnFigures = std::map<TurnKey, double>;
 
@@ -104,6 +106,7 @@ GroupFigures paired_difference(const GroupFigures& a, const GroupFigures& b);
 template <typename Key>
 std::vector<double> values_of(const std::map<Key, double>& figures) {
   std::vector<double> values;
+  values.reserve(figures.size());
   for (const auto& entry : figures) values.push_back(entry.second);
   return values;
 }

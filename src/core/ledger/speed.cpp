@@ -64,6 +64,7 @@ void add_turn(const Blocks& turn, Speeds& speeds) {
     const auto arms = steps_of_turn(turn, pass);
     if (arms.size() < 2) return;
     std::vector<double> relative;
+    relative.reserve(arms.size());
     for (const auto* steps : arms) relative.push_back(relative_length(*steps, *arms.front()));
     const double baseline_ns = baseline_of_turn(arms, relative);
     for (const Block* block : turn) {
