@@ -94,15 +94,22 @@ class Campaign:
             yield group
 
     def measure(self, engine, arms):
-        """Turns: blocks by arm, each turn with a baseline. The first one has the price too."""
-        turns = []
+        """Turns: blocks by arm, each turn with a baseline. The first round has the price too, three passes of it. A
+        prefill pass is one step of seconds: there each arm has a turn, and so a baseline, of its own."""
+        schedule = []
         for number in range(self.rounds):
-            turn = ["baseline"] + arms + (["price"] if number == 0 else [])
-            random.shuffle(turn)
-            # The price comes once: three passes of it.
-            entry = (turn, max(self.passes, 3) if number == 0 else self.passes, False)
-            blocks = engine.measure(self.workload["id"], ("baseline", 1, False), entry)[1:]
-            turns.append({block["arm"]: block for block in blocks})
+            round_arms = arms + (["price"] if number == 0 else [])
+            random.shuffle(round_arms)
+            shared = [round_arms] if self.workload["kind"] == "decode" else [[arm] for arm in round_arms]
+            for turn in shared:
+                turn = ["baseline"] + turn
+                random.shuffle(turn)
+                schedule.append((turn, max(self.passes, 3) if "price" in turn else self.passes, False))
+        blocks = engine.measure(self.workload["id"], ("baseline", 1, False), *schedule)[1:]
+        turns = []
+        for turn, _, _ in schedule:
+            turns.append({block["arm"]: block for block in blocks[:len(turn)]})
+            blocks = blocks[len(turn):]
         return turns
 
 

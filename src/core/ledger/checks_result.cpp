@@ -81,7 +81,7 @@ void look_at_states(const SideSamples& samples, ArmFindings& findings) {
     if (is_superseded(samples, *block, findings.arms)) continue;
     look_at_logits(*block, findings);
     const auto is_expected = [&](const Digest& rows) { return expected_rows.count(rows) > 0; };
-    if (expected && !std::all_of(block->digests.begin(), block->digests.end(), is_expected))
+    if (!expected_rows.empty() && !std::all_of(block->digests.begin(), block->digests.end(), is_expected))
       findings.unequal.insert(block->arm);
     if (!block->state_digest || !expected) continue;
     findings.state_arms.insert(block->arm);
@@ -194,10 +194,10 @@ GroupFigures closures(const SideSamples& samples) {
         const std::optional<double> price = samples.price_of(block.place.group);
         const std::optional<double> length = length_ns(samples, block, pass);
         if (!block.unit_ns || !price || !length) return std::nullopt;
-        double sum = 0;
-        for (const int64_t ns : (*block.unit_ns)[pass]) sum += static_cast<double>(ns);
-        const auto clocks = static_cast<double>(samples.calls_in(samples.mask_of_all()));
-        return sum / static_cast<double>(block.passes[pass].graph_ns) * *length - *price * clocks;
+        const UnitMask all = samples.mask_of_all();
+        const double part =
+            masked_sum((*block.unit_ns)[pass], all) / static_cast<double>(block.passes[pass].graph_ns);
+        return part * *length - *price * static_cast<double>(samples.calls_in(all));
       });
   for (auto& [group, ratio] : ratios) ratio /= samples.graph_ms.at(group);
   return ratios;

@@ -1,5 +1,5 @@
 // Pairs each stamped replay with its plain twin and compares them turn by turn, every pass told at the speed
-// of its group by its own adjacent baselines.
+// of its group by the baselines beside it.
 #include "core/ledger/replay.h"
 
 #include <algorithm>
@@ -128,11 +128,8 @@ PassFigure net_copies(const SideSamples& samples, const UnitMask& covered) {
   return [&samples, covered](const Block& block, size_t pass) -> std::optional<double> {
     const auto price = samples.price_of(block.place.group);
     if (!block.copy_ns || !price) return std::nullopt;
-    double sum = 0;
-    const std::vector<int64_t>& times = (*block.copy_ns)[pass];
-    for (size_t u = 0; u < covered.size(); ++u) sum += covered[u] ? static_cast<double>(times[u]) : 0;
     // One interval per unit, however many copies it holds.
-    return at_speed_of_group(samples, block, pass, sum) -
+    return at_speed_of_group(samples, block, pass, masked_sum((*block.copy_ns)[pass], covered)) -
            *price * static_cast<double>(samples.calls_in(covered));
   };
 }

@@ -203,14 +203,18 @@ TurnFigures medians_by_turn(const SideSamples& samples, const std::string& arm, 
   });
 }
 
+double masked_sum(const std::vector<int64_t>& unit_ns, const UnitMask& mask) {
+  double sum = 0;
+  for (size_t u = 0; u < mask.size(); ++u) sum += mask[u] ? static_cast<double>(unit_ns[u]) : 0;
+  return sum;
+}
+
 std::optional<double> net_units_ns(const SideSamples& samples, const Block& block, size_t pass,
                                    const UnitMask& mask) {
   const std::optional<double> price = samples.price_of(block.place.group);
   if (!block.unit_ns || !price) return std::nullopt;
-  const std::vector<int64_t>& times = (*block.unit_ns)[pass];
-  double sum = 0;
-  for (size_t u = 0; u < mask.size(); ++u) sum += mask[u] ? static_cast<double>(times[u]) : 0;
-  return at_speed_of_group(samples, block, pass, sum) - *price * static_cast<double>(samples.calls_in(mask));
+  return at_speed_of_group(samples, block, pass, masked_sum((*block.unit_ns)[pass], mask)) -
+         *price * static_cast<double>(samples.calls_in(mask));
 }
 
 double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass, double ns) {

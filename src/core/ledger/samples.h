@@ -84,6 +84,9 @@ RoundFigures medians_by_round(const SideSamples& samples, const std::string& arm
 TurnFigures medians_by_turn(const SideSamples& samples, const std::string& arm, double scale,
                             const PassFigure& figure);
 
+/// Sum of the masked entries of one pass's unit times, in ns.
+double masked_sum(const std::vector<int64_t>& unit_ns, const UnitMask& mask);
+
 /// A time within this pass told at the speed of its group's baselines: the machine drifts by tenths within
 /// seconds. Unchanged without baselines.
 double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass, double ns);

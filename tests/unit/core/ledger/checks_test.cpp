@@ -205,6 +205,12 @@ TEST(Checks, IdenticalFailsOnOtherLogitsInAVerification) {
   EXPECT_EQ(check.status, CheckStatus::kFailed);
   EXPECT_NE(check.text.find("other logits than the baseline in stamp"), std::string::npos) << check.text;
   EXPECT_EQ(check_named(ledger->workloads.at(0), "identical", "b").status, CheckStatus::kHeld);
+  // An engine that digests no state is compared all the same.
+  for (Block& block : record.blocks) block.state_digest.reset();
+  const auto stateless = analyse_scoped(record, testing::planted_scoping(2), {});
+  ASSERT_TRUE(stateless) << stateless.error().message;
+  const Check other = check_named(stateless->workloads.at(0), "identical", "a");
+  EXPECT_NE(other.text.find("other logits than the baseline in stamp"), std::string::npos) << other.text;
 }
 
 // Of dense_proj's 1200 ms only unit 0, 800 ms, was copied.
