@@ -154,11 +154,22 @@ def trimmed(values):
 
 
 class Sample:
-    """One pass of an arm: its block's row of times, its length against the baseline of its turn, and what a baseline
-    took then (ns), as all arms of the turn saw it step by step."""
+    """One pass of an arm: its length against the baseline of its turn, its steps (ns), and what a baseline took in
+    each of them, as all arms of the turn saw it."""
 
-    def __init__(self, block, i, ratio, baseline_ns):
-        self.block, self.i, self.ratio, self.baseline_ns = block, i, ratio, baseline_ns
+    def __init__(self, block, i, ratio, baseline_steps):
+        self.block, self.i, self.ratio, self.baseline_steps = block, i, ratio, baseline_steps
+        self.steps = block["passes"][i]["step_graph_ns"]
+        self.baseline_ns = sum(baseline_steps)
+
+    def table(self, key):
+        """The block's rows of this pass, one per step; a row has one time per unit."""
+        first = self.i * len(self.steps)
+        return self.block[key][first:first + len(self.steps)]
+
+    def share(self, step_sums):
+        """What part of a baseline pass something is that took so long in each step: one disturbed step counts little."""
+        return trimmed([ns / baseline for ns, baseline in zip(step_sums, self.baseline_steps)])
 
 
 def samples_of(turn, i):
@@ -166,8 +177,8 @@ def samples_of(turn, i):
     ratios = {arm: math.exp(trimmed([math.log(x / y) for x, y in zip(mine, steps["baseline"])]))
               for arm, mine in steps.items()}
     count = len(steps["baseline"])
-    baseline_ns = sum(statistics.median(steps[arm][s] / ratios[arm] for arm in turn) for s in range(count))
-    return {arm: Sample(block, i, ratios[arm], baseline_ns) for arm, block in turn.items()}
+    baseline_steps = [statistics.median(steps[arm][s] / ratios[arm] for arm in turn) for s in range(count)]
+    return {arm: Sample(block, i, ratios[arm], baseline_steps) for arm, block in turn.items()}
 
 
 class Group:
@@ -186,7 +197,8 @@ class Group:
                     self.samples.setdefault(arm, []).append(sample)
         # The median over units: one preempted interval would multiply a mean.
         self.price = statistics.median(
-            statistics.median(ns / unit["calls"] for unit, ns in zip(units, sample.block["unit_ns"][sample.i]))
+            statistics.median(ns * len(sample.steps) / unit["calls"] for row in sample.table("unit_ns")
+                              for unit, ns in zip(units, row))
             / sample.baseline_ns * self.baseline for sample in self.samples["price"])
 
     def increment(self, arm):
@@ -203,14 +215,15 @@ class Group:
         """Each category's time, price taken off, in every pass of the arm."""
         totals = {}
         for sample in self.samples[arm]:
-            sums = {}
-            for unit, ns in zip(self.units, sample.block[key][sample.i]):
-                if key == "copy_ns" and ns == 0:
+            table = sample.table(key)
+            for category in {unit["category"] for unit in self.units}:
+                mine = [u for u, unit in enumerate(self.units)
+                        if unit["category"] == category and (key == "unit_ns" or table[0][u] > 0)]
+                if not mine:
                     continue
-                cost = ns / sample.baseline_ns * self.baseline - self.price * unit["calls"]
-                sums[unit["category"]] = sums.get(unit["category"], 0) + cost
-            for category, cost in sums.items():
-                totals.setdefault(category, []).append(cost)
+                share = sample.share([sum(row[u] for u in mine) for row in table])
+                clocks = self.price * sum(self.units[u]["calls"] for u in mine)
+                totals.setdefault(category, []).append(share * self.baseline - clocks)
         return totals
 
     def row(self, arm, category, key="unit_ns"):
@@ -221,20 +234,22 @@ class Group:
         return statistics.median(c - o for c, o in zip(self.rows(arm, "copy_ns")[category],
                                                        self.rows("stamp")[category]))
 
-    def net_increment(self, arm):
-        """A stamped arm's increment over the baselines, the price of its clocks taken off."""
-        found = []
-        for sample in self.samples[arm]:
-            copied = sample.block["copy_ns"][sample.i] if sample.block.get("copy_ns") else [0] * len(self.units)
-            clocks = sum(unit["calls"] * (2 if ns > 0 else 1) for unit, ns in zip(self.units, copied))
-            found.append((sample.ratio - 1) * self.baseline - self.price * clocks)
-        return statistics.median(found)
+    def disagreement(self, stamped, plain):
+        """What a stamped replay says its copies cost the pass, less what the plain one says: four arms compared in
+        every step, the price of the copies' clocks taken off."""
+        shares = []
+        for turn in zip(*(self.samples[arm] for arm in (stamped, "stamp", plain, "baseline"))):
+            shares += [(a - b - c + d) / base for a, b, c, d, base in
+                       zip(*(sample.steps for sample in turn), turn[0].baseline_steps)]
+        copied = self.samples[stamped][0].table("copy_ns")[0]
+        clocks = sum(unit["calls"] for unit, ns in zip(self.units, copied) if ns > 0)
+        return trimmed(shares) * self.baseline - self.price * clocks
 
     def closure(self):
         """What part of a stamped pass its units are, times its length: both share every disturbance."""
         clocks = self.price * sum(unit["calls"] for unit in self.units) / self.baseline
         return statistics.median(
-            sum(one.block["unit_ns"][one.i]) / one.block["passes"][one.i]["graph_ns"] * one.ratio - clocks
+            sum(map(sum, one.table("unit_ns"))) / one.block["passes"][one.i]["graph_ns"] * one.ratio - clocks
             for one in self.samples["stamp"])
 
 
@@ -315,11 +330,10 @@ def clocks(options):
 
 def clock_figures(groups, row):
     o = [g.row("stamp", row) for g in groups]
-    predicted = [g.net_increment("copies") - g.net_increment("stamp") for g in groups]
     plain = [g.increment("plain") for g in groups]
     limit = max(0.05 * statistics.fmean(o), 0.005 * statistics.fmean(g.baseline for g in groups))
     return [show([g.baseline for g in groups], 3), show(o, 3), show([g.copy_excess("copies", row) for g in groups], 3),
-            show(plain, 3), show([x - y for x, y in zip(predicted, plain)], 3), f"{limit:.3f}"]
+            show(plain, 3), show([g.disagreement("copies", "plain") for g in groups], 3), f"{limit:.3f}"]
 
 
 def clock_rows(label, groups):
@@ -333,11 +347,10 @@ def clock_rows(label, groups):
             continue
         o = [g.row("stamp", category) for g in groups]
         shadow = [g.copy_excess(f"shadow:{category}", category) for g in groups]
-        predicted = [g.net_increment(stamped) - g.net_increment("stamp") for g in groups]
         plain = [g.increment(arm) for g in groups]
         limit = max(0.05 * statistics.fmean(o), 0.005 * statistics.fmean(g.baseline for g in groups))
         rows.append([f"{label} {category}", show(o, 3), show([g.copy_excess(stamped, category) for g in groups], 3),
-                     show(shadow, 3), show(plain, 3), show([p - q for p, q in zip(predicted, plain)], 3),
+                     show(shadow, 3), show(plain, 3), show([g.disagreement(stamped, arm) for g in groups], 3),
                      f"{limit:.3f}"])
     return rows
 

@@ -168,7 +168,7 @@ class BlockJson {
     if (is_timed) block_["passes"].back()["step_graph_ns"] = pass.step_graph_ns;
     if (!pass.logits_are_finite) block_["logits"] = "not_finite";
     if (pass.logits_are_constant && block_["logits"] == "ok") block_["logits"] = "constant";
-    if (pass.unit_ns.empty()) return;
+    if (!pass.has_clocks) return;
     append("unit_ns", pass.unit_ns);
     if (kind == ArmKind::kPrice) return;  // its intervals are the clocks' own: they add up to no pass
     append("head_ns", pass.head_ns);
@@ -201,9 +201,9 @@ class BlockJson {
 
  private:
   template <typename T>
-  void append(const char* key, const T& value) {
+  void append(const char* key, const std::vector<T>& steps) {
     if (block_[key].is_null()) block_[key] = Json::array();
-    block_[key].push_back(value);
+    for (const T& step : steps) block_[key].push_back(step);
   }
 
   Json block_;
@@ -225,17 +225,24 @@ Status verify_block(Runner& runner, Workload& workload, Arm& arm, int passes, Bl
   return {};
 }
 
-Status time_blocks(Runner& runner, Workload& workload, const std::vector<Arm*>& arms,
-                   std::vector<BlockJson>& blocks) {
+Status time_blocks(Runner& runner, Workload& workload, const std::vector<Arm*>& arms, const Turn& turn,
+                   const std::function<Status()>& hold, std::vector<BlockJson>& blocks) {
   Use before = use_now();
-  const auto after_step = [&](size_t arm) {
+  Pace pace;
+  pace.warm_up_steps = turn.warm_up_steps;
+  pace.burst_steps = turn.burst_steps;
+  pace.hold = hold;
+  pace.begin = [&] { before = use_now(); };
+  pace.after_step = [&](size_t arm) {
     Use after = use_now();
     blocks[arm].add_use(before, after);
     before = std::move(after);
   };
-  const Result<std::vector<PassTimes>> passes = runner.run_turn(workload, arms, after_step);
-  if (!passes) return passes.error();
-  for (size_t a = 0; a < arms.size(); ++a) blocks[a].add((*passes)[a], arms[a]->kind);
+  for (int pass = 0; pass < turn.passes; ++pass) {
+    const Result<std::vector<PassTimes>> passes = runner.run_turn(workload, arms, pace);
+    if (!passes) return passes.error();
+    for (size_t a = 0; a < arms.size(); ++a) blocks[a].add((*passes)[a], arms[a]->kind);
+  }
   return {};
 }
 
@@ -300,11 +307,7 @@ Json prepared_json(const Workload& workload, const Arm& arm,
 }
 
 Result<std::vector<Json>> measure_turn(Runner& runner, Workload& workload, const std::vector<Arm*>& arms,
-                                       const Turn& turn) {
-  if (turn.warm_up_steps > 0) {
-    const auto steps = static_cast<size_t>(turn.warm_up_steps);
-    if (Status status = runner.warm_up(workload, *arms.front(), steps); !status) return status.error();
-  }
+                                       const Turn& turn, const std::function<Status()>& hold) {
   std::vector<BlockJson> blocks;
   blocks.reserve(arms.size());
   for (const Arm* arm : arms) blocks.emplace_back(workload.id, arm->id, turn.verify);
@@ -312,8 +315,9 @@ Result<std::vector<Json>> measure_turn(Runner& runner, Workload& workload, const
     if (Status status = verify_block(runner, workload, *arms[a], turn.passes, blocks[a]); !status)
       return status.error();
   }
-  for (int pass = 0; pass < turn.passes && !turn.verify; ++pass) {
-    if (Status status = time_blocks(runner, workload, arms, blocks); !status) return status.error();
+  if (!turn.verify) {
+    if (Status status = time_blocks(runner, workload, arms, turn, hold, blocks); !status)
+      return status.error();
   }
   std::vector<Json> finished;
   finished.reserve(arms.size());

@@ -5,7 +5,7 @@
 
 namespace opledger::ggml {
 
-inline constexpr const char* kProtocol = "1";
+inline constexpr const char* kProtocol = "2";
 
 /// The reply to `initialize`.
 nlohmann::json identity_json();

@@ -189,11 +189,11 @@ ggml_status Runner::measure_call(ggml_backend_t backend, ggml_cgraph* graph) {
     arm_graph->read_clocks(times);
     const size_t first = workload_->first_unit_of(g);
     for (size_t u = 0; u < model.units.size(); ++u) {
-      pass_->unit_ns[first + u] += times.unit_ns[u];
-      pass_->copy_ns[first + u] += times.copy_ns[u];
+      pass_->unit_ns.back()[first + u] += times.unit_ns[u];
+      pass_->copy_ns.back()[first + u] += times.copy_ns[u];
     }
-    pass_->head_ns += times.first_ns - start_ns;
-    pass_->tail_ns += end_ns - times.last_ns;
+    pass_->head_ns.back() += times.first_ns - start_ns;
+    pass_->tail_ns.back() += end_ns - times.last_ns;
   }
   pass_->instrument_ns += (start_ns - entered_ns) + (now_ns() - end_ns);
   return status;
@@ -305,13 +305,9 @@ Status Runner::put_back(const Workload& workload) {
   return {};
 }
 
-PassTimes Runner::begin_pass(const Workload& workload, const Arm& arm) {
+PassTimes Runner::begin_pass(const Arm& arm) {
   PassTimes pass;
-  const bool has_clocks = !arm.graphs.empty() && arm.kind != ArmKind::kEmpty && arm.kind != ArmKind::kReplay;
-  if (has_clocks) {
-    pass.unit_ns.assign(workload.unit_count(), 0);
-    pass.copy_ns.assign(workload.unit_count(), 0);
-  }
+  pass.has_clocks = !arm.graphs.empty() && arm.kind != ArmKind::kEmpty && arm.kind != ArmKind::kReplay;
   pass.graph_ns = arm.kind == ArmKind::kUnhooked ? -1 : 0;
   return pass;
 }
@@ -335,6 +331,12 @@ Status Runner::run_step(Workload& workload, Arm& arm, size_t step, Mode mode, Pa
   problem_.clear();
   attach_backend_hook(arm.kind != ArmKind::kUnhooked);
   mode_ = arm.kind == ArmKind::kUnhooked ? Mode::kPassThrough : mode;
+  if (pass.has_clocks) {
+    pass.unit_ns.emplace_back(workload.unit_count(), 0);
+    pass.copy_ns.emplace_back(workload.unit_count(), 0);
+    pass.head_ns.push_back(0);
+    pass.tail_ns.push_back(0);
+  }
   const int64_t instrument_ns = pass.instrument_ns;
   const int64_t graph_ns = pass.graph_ns;
   const int64_t start_ns = now_ns();
@@ -350,22 +352,37 @@ Status Runner::run_step(Workload& workload, Arm& arm, size_t step, Mode mode, Pa
   return is_last && arm.kind != ArmKind::kUnhooked ? check_calls(workload, pass.calls) : Status{};
 }
 
-Status Runner::warm_up(Workload& workload, Arm& arm, size_t steps) {
-  if (Status status = put_back(workload); !status) return status;
-  PassTimes forgotten = begin_pass(workload, arm);
-  for (size_t step = 0; step < std::min(steps, workload.steps()); ++step) {
-    if (Status status = run_step(workload, arm, step, Mode::kMeasure, forgotten); !status) return status;
-  }
-  return {};
-}
-
 Result<Checkpoint> Runner::step_start(const Workload& workload, size_t step) const {
   if (!workload.is_decode || step == 0) return start_;
   return engine_.checkpoint(workload.position_of(step), !start_.recurrent_state.empty());
 }
 
+Status Runner::return_to(const Workload& workload, const Checkpoint& start) {
+  return workload.is_decode ? engine_.restore(start) : put_back(workload);
+}
+
+Status Runner::keep_pace(Workload& workload, Arm& first, size_t step, const PassTimes& so_far, Pace& pace) {
+  if (pace.burst_steps > 0 && pace.steps_in_burst == pace.burst_steps) {
+    if (Status status = pace.hold(); !status) return status;
+    pace.steps_in_burst = 0;
+    pace.is_cold = true;
+  }
+  ++pace.steps_in_burst;
+  if (!pace.is_cold) return {};
+  pace.is_cold = false;
+  for (int i = 0; i < pace.warm_up_steps; ++i) {
+    const Result<Checkpoint> start = step_start(workload, step);
+    if (!start) return start.error();
+    PassTimes forgotten = so_far;  // a call is known by its place in the pass
+    if (Status status = run_step(workload, first, step, Mode::kMeasure, forgotten); !status) return status;
+    if (Status status = return_to(workload, *start); !status) return status;
+  }
+  pace.begin();
+  return {};
+}
+
 Status Runner::step_all(Workload& workload, const std::vector<Arm*>& arms, size_t step,
-                        std::vector<PassTimes>& passes, const std::function<void(size_t arm)>& after_step) {
+                        std::vector<PassTimes>& passes, const Pace& pace) {
   static const bool stays_put = has_fault("stay_put");
   Checkpoint before;
   if (arms.size() > 1) {
@@ -376,23 +393,24 @@ Status Runner::step_all(Workload& workload, const std::vector<Arm*>& arms, size_
   for (size_t i = 0; i < arms.size(); ++i) {
     const size_t a = step % 2 == 0 ? i : arms.size() - 1 - i;
     if (i > 0 && !stays_put) {
-      Status status = workload.is_decode ? engine_.restore(before) : put_back(workload);
-      if (!status) return status;
+      if (Status status = return_to(workload, before); !status) return status;
     }
     if (Status status = run_step(workload, *arms[a], step, Mode::kMeasure, passes[a]); !status) return status;
-    after_step(a);
+    pace.after_step(a);
   }
   return {};
 }
 
 Result<std::vector<PassTimes>> Runner::run_turn(Workload& workload, const std::vector<Arm*>& arms,
-                                                const std::function<void(size_t arm)>& after_step) {
+                                                Pace& pace) {
   std::vector<PassTimes> passes;
   passes.reserve(arms.size());
-  for (const Arm* arm : arms) passes.push_back(begin_pass(workload, *arm));
+  for (const Arm* arm : arms) passes.push_back(begin_pass(*arm));
   if (Status status = put_back(workload); !status) return status.error();
   for (size_t step = 0; step < workload.steps(); ++step) {
-    if (Status status = step_all(workload, arms, step, passes, after_step); !status) return status.error();
+    if (Status status = keep_pace(workload, *arms.front(), step, passes.front(), pace); !status)
+      return status.error();
+    if (Status status = step_all(workload, arms, step, passes, pace); !status) return status.error();
   }
   return passes;
 }
@@ -409,7 +427,7 @@ Result<PassTimes> Runner::verify(Workload& workload, Arm& arm, std::string& stat
       std::memcpy(tensor->data, snapshot_[i].data(), snapshot_[i].size());
     }
   }
-  PassTimes pass = begin_pass(workload, arm);
+  PassTimes pass = begin_pass(arm);
   for (size_t step = 0; step < workload.steps(); ++step) {
     if (Status status = run_step(workload, arm, step, Mode::kVerify, pass); !status) return status.error();
   }

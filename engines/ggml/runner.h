@@ -21,10 +21,22 @@ struct PassTimes {
   int64_t graph_ns = -1;      ///< -1: not known (the hook was not there)
   int64_t instrument_ns = 0;  ///< patching graphs and reading clocks
   std::vector<int64_t> step_graph_ns;
-  int64_t head_ns = 0, tail_ns = 0;
-  std::vector<int64_t> unit_ns, copy_ns;  ///< empty when the arm has no clocks
-  std::vector<std::string> digests;       ///< one per output row, 32 hex digits
+  bool has_clocks = false;
+  std::vector<int64_t> head_ns, tail_ns;               ///< per step, where the arm has clocks
+  std::vector<std::vector<int64_t>> unit_ns, copy_ns;  ///< likewise, one time per unit
+  std::vector<std::string> digests;                    ///< one per output row, 32 hex digits
   bool logits_are_finite = true, logits_are_constant = false;
+};
+
+/// How the steps of a turn follow one another, and who is told.
+struct Pace {
+  int warm_up_steps = 0;         ///< of the first arm, forgotten: at the beginning and after every hold
+  int burst_steps = 0;           ///< the core may stop the engine after so many steps of every arm; 0: never
+  std::function<Status()> hold;  ///< returns when the engine may go on
+  std::function<void()> begin;   ///< what follows is measured
+  std::function<void(size_t arm)> after_step;
+  int steps_in_burst = 0;  ///< since the last hold
+  bool is_cold = true;     ///< nothing has run since the engine was stopped
 };
 
 /// Units found by an earlier probe, by graph signature.
@@ -41,14 +53,11 @@ class Runner {
 
   /// Makes lasting memory what a pass of this workload starts from.
   Status activate(Workload& workload);
-  /// Runs the first steps of a pass for nothing: after a start or a wake-up they are slower.
-  Status warm_up(Workload& workload, Arm& arm, size_t steps);
   /// One pass of every arm, which take turns step by step: forward in even steps, backward in odd ones. A
   /// machine's speed moves by several percent within a few tenths of a second, so arms that are to be
-  /// compared must not lie a cycle apart. `after_step` is called with the arm's place. The workload must be
+  /// compared must not lie a cycle apart. `pace` goes on from one pass to the next. The workload must be
   /// active.
-  Result<std::vector<PassTimes>> run_turn(Workload& workload, const std::vector<Arm*>& arms,
-                                          const std::function<void(size_t arm)>& after_step);
+  Result<std::vector<PassTimes>> run_turn(Workload& workload, const std::vector<Arm*>& arms, Pace& pace);
   /// One pass whose times mean nothing, over lasting memory that held nothing but the prompt; afterwards
   /// `state_digest` covers the raw bytes of all of it.
   Result<PassTimes> verify(Workload& workload, Arm& arm, std::string& state_digest);
@@ -76,12 +85,15 @@ class Runner {
   Status walk(const Workload& workload, Mode mode);
   Status decode_step(const Workload& workload, size_t step);
   Status put_back(const Workload& workload);
-  static PassTimes begin_pass(const Workload& workload, const Arm& arm);
+  static PassTimes begin_pass(const Arm& arm);
   /// Where the sequence stands at the beginning of a step that has just been reached.
   [[nodiscard]] Result<Checkpoint> step_start(const Workload& workload, size_t step) const;
+  Status return_to(const Workload& workload, const Checkpoint& start);
+  /// Holds where a burst is over, and warms up where the engine was stopped.
+  Status keep_pace(Workload& workload, Arm& first, size_t step, const PassTimes& so_far, Pace& pace);
   /// One step of every arm, each from where the first one began.
   Status step_all(Workload& workload, const std::vector<Arm*>& arms, size_t step,
-                  std::vector<PassTimes>& passes, const std::function<void(size_t arm)>& after_step);
+                  std::vector<PassTimes>& passes, const Pace& pace);
   /// One step from where the lasting memory stands, added to the pass.
   Status run_step(Workload& workload, Arm& arm, size_t step, Mode mode, PassTimes& pass);
   void digest_logits(PassTimes& pass) const;

@@ -253,8 +253,9 @@ Result<Json> Service::measure(const Json& params) {
     }
     if (arms.empty()) return Error::bad_input("measure: an entry of the schedule has no arms");
     const Turn turn{entry.at("passes").get<int>(), entry.value("warm_up_steps", 0),
-                    entry.value("verify", false)};
-    const Result<std::vector<Json>> blocks = measure_turn(*runner_, **workload, arms, turn);
+                    entry.value("burst_steps", 0), entry.value("verify", false)};
+    const Result<std::vector<Json>> blocks =
+        measure_turn(*runner_, **workload, arms, turn, [this] { return hold(); });
     if (!blocks) return blocks.error();
     for (const Json& block : *blocks) {
       if (!channel_.send({{"jsonrpc", "2.0"}, {"method", "block"}, {"params", block}}))
@@ -263,6 +264,17 @@ Result<Json> Service::measure(const Json& params) {
     }
   }
   return Json{{"blocks", sent}};
+}
+
+Status Service::hold() {
+  if (!channel_.send({{"jsonrpc", "2.0"}, {"method", "hold"}, {"params", Json::object()}}))
+    return Error::failure("the core is gone");
+  const std::optional<std::string> line = channel_.read_line();
+  if (!line) return Error::failure("the core is gone");
+  const Json message = Json::parse(*line, nullptr, false);
+  const bool goes_on = message.is_object() && message.value("method", Json()) == "continue";
+  return goes_on ? Status{}
+                 : Status{Error::bad_input("measure: a hold is answered by continue, not by " + *line)};
 }
 
 Result<Json> Service::logits(const Json& params) {

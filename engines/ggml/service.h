@@ -31,6 +31,9 @@ class Service {
   Result<Json> logits(const Json& params);
 
   Result<Workload*> workload_of(const Json& params);
+  /// Between two bursts of a turn: tells the core, which may stop this process, and waits until it says go
+  /// on.
+  Status hold();
   Result<Json> prepare_arm(Workload& workload, const Json& request);
 
   Channel& channel_;

@@ -10,11 +10,12 @@ namespace {
 
 constexpr const char* kUnknown = "-";
 
+// Four digits of the value as it will be printed: 9.9996 is 10.00.
 int decimals_for(double value) {
   const double size = std::abs(value);
-  if (size >= 1000) return 0;
-  if (size >= 100) return 1;
-  return size >= 10 ? 2 : 3;
+  if (size >= 999.95) return 0;
+  if (size >= 99.995) return 1;
+  return size >= 9.9995 ? 2 : 3;
 }
 
 std::string with_decimals(double value, int decimals) {

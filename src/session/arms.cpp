@@ -32,11 +32,21 @@ std::string replay_id(const ArmPlan& arm, const std::string& weights) {
 double median_price_ns(const std::vector<json>& price_blocks) {
   std::vector<double> units;
   for (const json& block : price_blocks) {
-    for (const json& pass : block.at("unit_ns")) {
-      for (const json& unit : pass) units.push_back(unit.get<double>());
+    for (const json& step : block.at("unit_ns")) {
+      for (const json& unit : step) units.push_back(unit.get<double>());
     }
   }
   return median_of(units);
+}
+
+/// Of every step of every pass; of the whole pass where it does not tell its steps.
+std::vector<double> step_times(const json& block) {
+  std::vector<double> steps;
+  for (const json& pass : block.at("passes")) {
+    for (const json& ns : pass.value("step_graph_ns", json::array({pass.at("graph_ns")})))
+      steps.push_back(ns);
+  }
+  return steps;
 }
 
 std::set<core::UnitName> units_of(const ArmPlan& arm) {
@@ -45,7 +55,7 @@ std::set<core::UnitName> units_of(const ArmPlan& arm) {
   return units;
 }
 
-/// Median over passes of the sum of the wanted units' intervals (`field`: unit_ns or copy_ns) less their
+/// Median over steps of the sum of the wanted units' intervals (`field`: unit_ns or copy_ns) less their
 /// prices.
 std::optional<double> median_sum_ns(const std::vector<core::UnitName>& order, const BlocksByArm& blocks,
                                     const std::string& arm, const char* field,
@@ -56,10 +66,10 @@ std::optional<double> median_sum_ns(const std::vector<core::UnitName>& order, co
   const double price_ns = median_price_ns(prices->second);
   std::vector<double> sums;
   for (const json& block : found->second) {
-    for (const json& pass : block.at(field)) {
+    for (const json& step : block.at(field)) {
       double sum = 0;
       for (size_t u = 0; u < order.size(); ++u) {
-        if (wanted.count(order[u]) > 0) sum += pass.at(u).get<double>() - price_ns;
+        if (wanted.count(order[u]) > 0) sum += step.at(u).get<double>() - price_ns;
       }
       sums.push_back(sum);
     }
@@ -136,25 +146,27 @@ int stride_for(int layers, int copies, int interval) {
   return std::max(even, std::min(step, std::max(layers - 1, 1)));
 }
 
-bool ask_for_shadows(const core::WorkloadGraph& graph, const json& prepared_arm, ArmPlan& arm) {
+bool settle_weights(const core::WorkloadGraph& graph, const json& prepared_arm, ArmPlan& arm) {
   std::set<core::UnitName> kept_same;
   for (const json& unit : prepared_arm.at("units")) {
     if (unit.at("weights") == "same") kept_same.insert({unit.at("unit").at(0), unit.at("unit").at(1)});
   }
-  int64_t sibling_bytes = 0;
-  int64_t shadow_bytes = 0;
+  std::map<std::string, int64_t> bytes_by_weights;
   bool changed = false;
   for (AskedUnit& asked : arm.units) {
     const core::Graph& g = graph.graphs[static_cast<size_t>(asked.unit.graph)];
     const int64_t bytes = weight_bytes_of(g, g.units[static_cast<size_t>(asked.unit.unit)]);
     if (asked.weights == "sibling" && bytes > 0 && kept_same.count(asked.unit) > 0) {
-      asked.weights = "shadow";
+      asked.weights = asked.copies == 1 ? "same" : "shadow";
       changed = true;
     }
-    (asked.weights == "shadow" ? shadow_bytes : sibling_bytes) += bytes;
+    bytes_by_weights[asked.weights] += bytes;
   }
-  if (changed) arm.id = replay_id(arm, shadow_bytes > sibling_bytes ? "shadow" : "sibling");
-  return changed;
+  if (!changed) return false;
+  const auto most = std::max_element(bytes_by_weights.begin(), bytes_by_weights.end(),
+                                     [](const auto& x, const auto& y) { return x.second < y.second; });
+  arm.id = replay_id(arm, most->first);
+  return true;
 }
 
 std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std::vector<int>& unit_scope,
@@ -164,24 +176,24 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
   const std::vector<core::UnitName> units = units_in_order(graph);
   const double price_ns = median_price_ns(price_blocks);
   std::vector<std::vector<double>> sums(scope_names.size());
-  std::vector<double> passes;
+  std::vector<double> steps;
   for (const json& block : stamp_blocks) {
-    for (size_t p = 0; p < block.at("passes").size(); ++p) {
-      const json& unit_ns = block.at("unit_ns").at(p);
+    const std::vector<double> graph_ns = step_times(block);
+    for (size_t step = 0; step < graph_ns.size(); ++step) {
+      const json& unit_ns = block.at("unit_ns").at(step);
       std::vector<double> sum(scope_names.size(), 0.0);
       for (size_t u = 0; u < units.size(); ++u) {
         sum[static_cast<size_t>(unit_scope[u])] += unit_ns.at(u).get<double>() - price_ns;
       }
       for (size_t s = 0; s < sums.size(); ++s) sums[s].push_back(sum[s]);
-      passes.push_back(block.at("passes").at(p).at("graph_ns").get<double>() -
-                       price_ns * static_cast<double>(units.size()));
+      steps.push_back(graph_ns[step] - price_ns * static_cast<double>(units.size()));
     }
   }
-  const double pass_ns = median_of(passes);
+  const double step_ns = median_of(steps);
   std::vector<ScopeShare> shares;
-  if (pass_ns <= 0) return shares;
+  if (step_ns <= 0) return shares;
   for (size_t s = 0; s < scope_names.size(); ++s) {
-    ScopeShare share{scope_names[s], {}, median_of(sums[s]) / pass_ns, false};
+    ScopeShare share{scope_names[s], {}, median_of(sums[s]) / step_ns, false};
     for (size_t u = 0; u < units.size(); ++u) {
       if (unit_scope[u] == static_cast<int>(s)) share.units.push_back(units[u]);
     }
@@ -248,10 +260,10 @@ std::optional<ArmPlan> bracket_twin(const core::WorkloadGraph& graph, const ArmP
     const core::Graph& g = graph.graphs[static_cast<size_t>(asked.unit.graph)];
     return weight_bytes_of(g, g.units[static_cast<size_t>(asked.unit.unit)]) > 0;
   };
-  const bool has_siblings = std::any_of(arm.units.begin(), arm.units.end(), [&](const AskedUnit& asked) {
-    return asked.weights == "sibling" && reads_weights(asked);
+  const bool is_in_place = std::any_of(arm.units.begin(), arm.units.end(), [&](const AskedUnit& asked) {
+    return asked.weights != "shadow" && reads_weights(asked);
   });
-  const std::string weights = has_siblings ? "shadow" : "same";
+  const std::string weights = is_in_place ? "shadow" : "same";
   bool has_changed = false;
   for (AskedUnit& asked : twin.units) {
     if (!reads_weights(asked) || asked.weights == weights) continue;

@@ -52,9 +52,10 @@ int copies_for(double share_ratio);
 /// number of `interval`s, after which a hybrid model's layers are of the same sort again.
 int stride_for(int layers, int copies, int interval);
 
-/// Asks for shadow copies for those units that have weights but were answered `same` instead of a sibling's.
+/// Settles what units that have weights but no sibling read. One copy reads the original's own, which it finds
+/// as far away as the original does; several would find what the first one brought, and read shadow copies.
 /// True when anything changed; the arm's id then names what most of its weight bytes read.
-bool ask_for_shadows(const core::WorkloadGraph& graph, const nlohmann::json& prepared_arm, ArmPlan& arm);
+bool settle_weights(const core::WorkloadGraph& graph, const nlohmann::json& prepared_arm, ArmPlan& arm);
 
 struct ScopeShare {
   std::string scope;
@@ -63,8 +64,8 @@ struct ScopeShare {
   bool reads_weights = true;  ///< any of its units does
 };
 
-/// What stamps say each scope costs: median over passes of the sum of its units' times less the price, over
-/// the median pass. `unit_scope` is in unit order. Scopes without a unit are left out; empty when nothing was
+/// What stamps say each scope costs: median over steps of the sum of its units' times less the price, over
+/// the median step. `unit_scope` is in unit order. Scopes without a unit are left out; empty when nothing was
 /// stamped.
 std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std::vector<int>& unit_scope,
                                      const std::vector<std::string>& scope_names,
@@ -86,13 +87,12 @@ std::optional<ArmPlan> small_rows_arm(const std::vector<ScopeShare>& rows,
 using BlocksByArm = std::map<std::string, std::vector<nlohmann::json>>;
 
 /// What the copies of a stamped replay cost more than their originals do in a stamped pass, over what the
-/// originals cost: medians over passes. Empty when either was not measured.
+/// originals cost: medians over steps. Empty when either was not measured.
 std::optional<double> copy_excess_ratio(const core::WorkloadGraph& graph, const ArmPlan& arm,
                                         const BlocksByArm& blocks);
 
-/// The same stamped replay with weights from the other end: shadow copies, which are farther than the
-/// originals', where it reads siblings'; the originals' own where it reads shadows, since they have no
-/// sibling. Empty when none of its units reads weights.
+/// The same stamped replay with weights from the other end: shadow copies where it reads siblings' or the
+/// originals' own; the originals' own where it reads shadows. Empty when none of its units reads weights.
 std::optional<ArmPlan> bracket_twin(const core::WorkloadGraph& graph, const ArmPlan& arm);
 
 }  // namespace opledger::session

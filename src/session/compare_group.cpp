@@ -7,7 +7,6 @@
 
 #include "core/record/write.h"
 #include "platform/machine.h"
-#include "session/block_check.h"
 #include "session/compare_session.h"
 
 namespace opledger::session {
@@ -17,27 +16,6 @@ using nlohmann::json;
 
 /// Passes longer than this are spared where time is short.
 constexpr double kDearPassNs = 5e8;
-
-/// Runs its engine for as long as it lives; at all other times engines are stopped.
-class Awake {
- public:
-  explicit Awake(Side& side) : side_(side) { side_.engine->resume(); }
-  ~Awake() {
-    if (side_.engine && !side_.engine->is_gone()) side_.engine->pause();
-  }
-  Awake(const Awake&) = delete;
-  Awake& operator=(const Awake&) = delete;
-
- private:
-  Side& side_;
-};
-
-double median_wall_ns(const json& block) {
-  std::vector<double> walls;
-  for (const json& pass : block.at("passes")) walls.push_back(pass.at("wall_ns"));
-  std::sort(walls.begin(), walls.end());
-  return walls[walls.size() / 2];
-}
 
 }  // namespace
 
@@ -146,74 +124,36 @@ Status CompareSession::close(Side& side) {
   return status;
 }
 
-Result<CompareSession::Blocks> CompareSession::measure(Side& side, size_t w,
-                                                       const std::vector<ScheduleEntry>& schedule,
-                                                       bool is_recorded) {
-  SideWorkload& known = side.workloads[w];
-  const std::string& id = workloads_[w].facts.id;
-  const std::vector<ExpectedBlock> expected = expected_blocks(schedule);
-  Blocks blocks;
-  double walls_ns = 0;
-  const int64_t started_ns = clock_.now_ns();
-  const auto on_block = [&](const json& block) -> Status {
-    const ExpectedBlock& asked = expected[blocks.size()];
-    if (Status status = check_block(block, id, asked, known.graph.unit_count()); !status) {
-      return Error::failure(fmt::format("{}: {}", side.program.name, status.error().message));
-    }
-    const double wall_ns = median_wall_ns(block);
-    walls_ns += wall_ns * asked.passes;
-    if (!asked.is_verify && asked.arm == "baseline") known.pass_ns = std::max(wall_ns, 1.0);
-    blocks.push_back(block);
-    if (!is_recorded) return {};
-    if (!asked.is_verify && asked.arm != "baseline") known.timed_blocks[asked.arm].push_back(block);
-    const auto turn = turn_ + static_cast<int64_t>(asked.entry);
-    const core::BlockPlace place{side.side, id, group_, known.rounds + 1, stint_, turn, ++sequence_};
-    if (Status status = log_.append(core::block_line(place, block.dump())); !status) return status;
-    return asked.is_verify ? Status{} : log_.settle();
-  };
-  Result<json> reply = side.engine->call("measure", {{"workload", id}, {"schedule", to_json(schedule)}},
-                                         expected.size(), on_block);
-  if (!reply) return reply.error();
-  if (blocks.size() != expected.size()) {
-    return Error::failure(fmt::format("{}: measure was asked for {} blocks and sent {}", side.program.name,
-                                      expected.size(), blocks.size()));
-  }
-  turn_ += static_cast<int64_t>(schedule.size());
-  ++stint_;
-  if (!schedule.front().is_verify && walls_ns > 0) {
-    known.cost_ratio = static_cast<double>(clock_.now_ns() - started_ns) / walls_ns;
-  }
-  return blocks;
-}
-
 Status CompareSession::verify(Side& side, size_t w) {
   const std::vector<ScheduleEntry> schedule = verify_schedule(side, w);
-  if (schedule.empty()) return {};
-  const Awake awake(side);
-  Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
-  return blocks ? Status{} : Status{blocks.error()};
+  return schedule.empty() ? Status{} : stint(side, w, schedule);
 }
 
-Status CompareSession::stint(Side& side, size_t w, const Stint& schedule) {
-  const Awake awake(side);
-  Result<Blocks> blocks = measure(side, w, schedule, /*is_recorded=*/true);
-  return blocks ? Status{} : Status{blocks.error()};
+std::vector<Stint> CompareSession::round_of_side(const Side& side, size_t w) {
+  return round_of(side.workloads[w].arms, round_options(side, w), random_);
 }
 
 Status CompareSession::round(const std::vector<Side*>& sides, size_t w) {
-  std::vector<std::pair<Side*, std::vector<Stint>>> order;
-  size_t most = 0;
-  for (Side* side : sides) {
-    order.emplace_back(side, round_of(side->workloads[w].arms, round_options(*side, w), random_));
-    most = std::max(most, order.back().second.size());
+  std::array<std::vector<Stint>, 2> rounds;
+  std::array<double, 2> step_ns{};
+  for (size_t s = 0; s < sides.size(); ++s) {
+    rounds[s] = round_of_side(*sides[s], w);
+    step_ns[s] = sides[s]->workloads[w].pass_ns / workloads_[w].steps();
   }
+  std::array<size_t, 2> order{0, 1};
   // A B, B A, A B: neither side is always the one that comes later.
-  for (size_t i = 0; i < most; ++i) {
-    for (auto& [side, stints] : order) {
-      if (i >= stints.size()) continue;
-      if (Status status = stint(*side, w, stints[i]); !status) return status;
-    }
+  for (const JointStint& joint : joint_round(std::move(rounds), step_ns)) {
+    const auto [first, second] = order;
     std::reverse(order.begin(), order.end());
+    if (joint.is_shared) {
+      const auto with_stint = [&](size_t s) { return std::pair(sides[s], &joint.of_side[s]); };
+      if (Status status = shared_stint({with_stint(first), with_stint(second)}, w); !status) return status;
+      continue;
+    }
+    for (const size_t s : {first, second}) {
+      if (joint.of_side[s].empty()) continue;
+      if (Status status = stint(*sides[s], w, joint.of_side[s]); !status) return status;
+    }
   }
   for (Side* side : sides) ++side->workloads[w].rounds;
   progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));

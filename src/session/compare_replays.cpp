@@ -118,7 +118,7 @@ Status CompareSession::prepare(Side& side, size_t w) {
   bool has_changed = false;
   for (size_t i = 0; i < known.arms.size() && side.can_give("shadow"); ++i) {
     if (known.arms[i].is_replay()) {
-      has_changed |= ask_for_shadows(known.graph, reply->at("arms").at(i), known.arms[i]);
+      has_changed |= settle_weights(known.graph, reply->at("arms").at(i), known.arms[i]);
     }
   }
   if (has_changed) {

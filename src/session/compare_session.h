@@ -63,9 +63,9 @@ class CompareSession {
   Status launch(Side& side);
   Status close(Side& side);
   Status verify(Side& side, size_t w);
-  Status stint(Side& side, size_t w, const Stint& schedule);
-  /// One round of every side, one stint of each after the other.
+  /// One round of every side: turns of the same scope together, other stints one after the other.
   Status round(const std::vector<Side*>& sides, size_t w);
+  std::vector<Stint> round_of_side(const Side& side, size_t w);
   Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;
@@ -75,9 +75,18 @@ class CompareSession {
   Status prepare(Side& side, size_t w);
   Result<nlohmann::json> ask_prepare(Side& side, size_t w, const std::vector<ArmPlan>& arms);
   using Blocks = std::vector<nlohmann::json>;
+  struct Measuring;
+  Status take_block(Measuring& measuring, const nlohmann::json& block);
+  Status begin(Measuring& measuring);
+  /// Goes on, or begins, until the schedule is measured or the engine holds.
+  Status advance(Measuring& measuring);
   /// Measures a schedule; blocks go to the record when `is_recorded`. Keeps pass and cost estimates up to
   /// date.
   Result<Blocks> measure(Side& side, size_t w, const std::vector<ScheduleEntry>& schedule, bool is_recorded);
+  /// One stint of one side, the other stopped.
+  Status stint(Side& side, size_t w, const Stint& schedule);
+  /// One stint of both, which change places whenever an engine holds.
+  Status shared_stint(const std::array<std::pair<Side*, const Stint*>, 2>& sides, size_t w);
 
   // Replays: chosen once, after the first group's pilot. Shadow weights join them where copies cost something
   // else than their originals.

@@ -121,12 +121,27 @@ Error Engine::with_log(const Error& error) {
   return {error.kind, fmt::format("{} (log: {})", text, log_path_)};
 }
 
-Result<json> Engine::call(const std::string& method, json params, size_t max_blocks,
-                          const BlockHandler& on_block) {
-  Result<json> reply =
-      client_->call(method, std::move(params), context_.request_limit_ns, max_blocks, on_block);
-  if (reply || !is_gone() || reply.error().kind != Error::Kind::kFailure) return reply;
-  return with_log(reply.error());
+Error Engine::explained(const Error& error) {
+  return is_gone() && error.kind == Error::Kind::kFailure ? with_log(error) : error;
+}
+
+Status Engine::begin(const std::string& method, json params, Expected expected) {
+  Status status = client_->begin(method, std::move(params), context_.request_limit_ns, std::move(expected));
+  return status ? status : Status{explained(status.error())};
+}
+
+Result<std::optional<json>> Engine::advance() {
+  Result<std::optional<json>> reply = client_->advance();
+  return reply ? std::move(reply) : explained(reply.error());
+}
+
+Result<json> Engine::call(const std::string& method, json params, Expected expected) {
+  if (Status status = begin(method, std::move(params), std::move(expected)); !status) return status.error();
+  while (true) {
+    Result<std::optional<json>> reply = advance();
+    if (!reply) return reply.error();
+    if (reply->has_value()) return std::move(**reply);
+  }
 }
 
 Status Engine::shutdown() {

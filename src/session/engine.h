@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@
 
 namespace opledger::session {
 
-inline constexpr const char* kProtocolVersion = "1";
+inline constexpr const char* kProtocolVersion = "2";
 
 /// What it takes to start an engine's process.
 struct EngineProgram {
@@ -52,9 +53,12 @@ class Engine {
   static Result<Engine> start_initialized(const EngineProgram& program, const EngineContext& context,
                                           nlohmann::json& reply);
 
-  /// As ProtocolClient::call; a kFailure also says how the process ended, and its log's tail and path.
-  Result<nlohmann::json> call(const std::string& method, nlohmann::json params, size_t max_blocks = 0,
-                              const BlockHandler& on_block = {});
+  /// The reply to one request. As ProtocolClient; a kFailure also says how the process ended, and its log's
+  /// tail and path. The engine goes on at once wherever it holds.
+  Result<nlohmann::json> call(const std::string& method, nlohmann::json params, Expected expected = {});
+  /// The same in parts, for engines that change places: `advance` returns nothing while the engine holds.
+  Status begin(const std::string& method, nlohmann::json params, Expected expected = {});
+  Result<std::optional<nlohmann::json>> advance();
   /// True when the last call ended because the engine is gone or beyond use (not merely refused).
   [[nodiscard]] bool is_gone() const { return client_->last_failure() == CallFailure::kGone; }
 
@@ -77,6 +81,8 @@ class Engine {
  private:
   Engine(std::string name, std::string log_path, platform::Child child, const EngineContext& context);
   Error with_log(const Error& error);
+  /// The same where the engine is gone.
+  Error explained(const Error& error);
 
   std::string name_;
   std::string log_path_;

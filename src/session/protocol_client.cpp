@@ -43,67 +43,101 @@ Error ProtocolClient::gone(std::string what) {
   return Error::failure(fmt::format("{} {}", name_, what));
 }
 
-Error ProtocolClient::channel_error(ChannelState state, const std::string& method, int64_t limit_ns) {
+Error ProtocolClient::channel_error(ChannelState state) {
   switch (state) {
     case ChannelState::kInterrupted:
       last_failure_ = CallFailure::kGone;
       return {Error::Kind::kInterrupted, "interrupted"};
     case ChannelState::kTimedOut:
-      return gone(fmt::format("did not answer {} within {} s (see --engine-timeout)", method,
-                              static_cast<double>(limit_ns) / 1e9));
+      return gone(fmt::format("did not answer {} within {} s (see --engine-timeout)", method_,
+                              static_cast<double>(limit_ns_) / 1e9));
     case ChannelState::kTooLong:
-      return gone(fmt::format("floods: its answer to {} is longer than any message may be", method));
+      return gone(fmt::format("floods: its answer to {} is longer than any message may be", method_));
     default:
-      return gone(fmt::format("closed its socket during {}", method));
+      return gone(fmt::format("closed its socket during {}", method_));
   }
 }
 
-Result<json> ProtocolClient::take_reply(const json& message, int64_t id, const std::string& method) {
+Result<json> ProtocolClient::take_reply(const json& message) {
   const bool has_result = message.contains("result");
   const bool has_error = message.contains("error");
   const json reply_id = message.value("id", json());
-  if (reply_id != id || has_result == has_error) {
-    return gone(fmt::format("answered {} with a message that is no reply to it: {}", method,
+  if (reply_id != id_ || has_result == has_error) {
+    return gone(fmt::format("answered {} with a message that is no reply to it: {}", method_,
                             excerpt(message.dump())));
   }
   if (has_result) return message["result"];
   last_failure_ = CallFailure::kRefused;
   if (!message["error"].is_object())
-    return gone(fmt::format("answered {} with an error that is no object", method));
-  return stated_error(name_, method, message["error"]);
+    return gone(fmt::format("answered {} with an error that is no object", method_));
+  return stated_error(name_, method_, message["error"]);
 }
 
-Result<json> ProtocolClient::call(const std::string& method, json params, int64_t limit_ns, size_t max_blocks,
-                                  const BlockHandler& on_block) {
+Status ProtocolClient::take_block(const json& message) {
+  if (++blocks_ > expected_.blocks) {
+    return gone(
+        fmt::format("sent more block notifications than {} asked for ({})", method_, expected_.blocks));
+  }
+  if (!expected_.on_block) return {};
+  Status status = expected_.on_block(message["params"]);
+  if (!status) last_failure_ = CallFailure::kGone;
+  return status;
+}
+
+Status ProtocolClient::send(const json& message, int64_t deadline_ns) {
+  const ChannelState sent = channel_.write_line(message.dump(), deadline_ns);
+  return sent == ChannelState::kOk ? Status{} : Status{channel_error(sent)};
+}
+
+Result<json> ProtocolClient::read_message(int64_t deadline_ns) {
+  const platform::ReadLine read = channel_.read_line(deadline_ns);
+  if (read.state != ChannelState::kOk) return channel_error(read.state);
+  json message = json::parse(read.line, nullptr, /*allow_exceptions=*/false);
+  if (!message.is_object() || message.value("jsonrpc", json()) != "2.0") {
+    return gone(
+        fmt::format("answered {} with a line that is no JSON-RPC message: {}", method_, excerpt(read.line)));
+  }
+  const bool is_known =
+      !message.contains("method") || message["method"] == "block" || message["method"] == "hold";
+  if (is_known && (!message.contains("method") || (!message.contains("id") && message.contains("params"))))
+    return message;
+  return gone(fmt::format("sent a notification that the protocol does not know: {}", excerpt(read.line)));
+}
+
+Status ProtocolClient::begin(const std::string& method, json params, int64_t limit_ns, Expected expected) {
   last_failure_ = CallFailure::kNone;
-  const int64_t id = next_id_++;
-  const json request{{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
-  int64_t deadline_ns = clock_->now_ns() + limit_ns;
-  const ChannelState sent = channel_.write_line(request.dump(), deadline_ns);
-  if (sent != ChannelState::kOk) return channel_error(sent, method, limit_ns);
-  size_t blocks = 0;
+  ++id_;
+  method_ = method;
+  limit_ns_ = limit_ns;
+  expected_ = std::move(expected);
+  blocks_ = holds_ = 0;
+  is_held_ = false;
+  const json request{{"jsonrpc", "2.0"}, {"id", id_}, {"method", method}, {"params", std::move(params)}};
+  return send(request, clock_->now_ns() + limit_ns_);
+}
+
+Result<std::optional<json>> ProtocolClient::advance() {
+  int64_t deadline_ns = clock_->now_ns() + limit_ns_;
+  if (is_held_) {
+    const json go_on{{"jsonrpc", "2.0"}, {"method", "continue"}, {"params", json::object()}};
+    if (Status status = send(go_on, deadline_ns); !status) return status.error();
+    is_held_ = false;
+  }
   while (true) {
-    const platform::ReadLine read = channel_.read_line(deadline_ns);
-    if (read.state != ChannelState::kOk) return channel_error(read.state, method, limit_ns);
-    const json message = json::parse(read.line, nullptr, /*allow_exceptions=*/false);
-    if (!message.is_object() || message.value("jsonrpc", json()) != "2.0") {
-      return gone(
-          fmt::format("answered {} with a line that is no JSON-RPC message: {}", method, excerpt(read.line)));
+    const Result<json> message = read_message(deadline_ns);
+    if (!message) return message.error();
+    if (!message->contains("method")) {
+      Result<json> reply = take_reply(*message);
+      return reply ? Result<std::optional<json>>(std::optional(std::move(*reply))) : reply.error();
     }
-    if (!message.contains("method")) return take_reply(message, id, method);
-    if (message["method"] != "block" || message.contains("id") || !message.contains("params")) {
-      return gone(fmt::format("sent a notification that the protocol does not know: {}", excerpt(read.line)));
+    if ((*message)["method"] == "hold") {
+      if (++holds_ > expected_.holds)
+        return gone(fmt::format("holds more often than {} asked for ({})", method_, expected_.holds));
+      is_held_ = true;
+      return std::optional<json>();
     }
-    if (++blocks > max_blocks) {
-      return gone(fmt::format("sent more block notifications than {} asked for ({})", method, max_blocks));
-    }
-    if (on_block) {
-      if (Status status = on_block(message["params"]); !status) {
-        last_failure_ = CallFailure::kGone;
-        return status.error();
-      }
-    }
-    deadline_ns = clock_->now_ns() + limit_ns;
+    if (Status status = take_block(*message); !status) return status.error();
+    deadline_ns = clock_->now_ns() + limit_ns_;
   }
 }
 

@@ -61,21 +61,24 @@ std::vector<Stint> interleaved_round(const std::vector<ArmPlan>& arms, const Rou
                                      Random& random) {
   // The engines change places about every second: a machine's speed drifts by tenths within ten.
   constexpr double kTurnNs = 1e9;
-  constexpr double kWarmUpNs = 3e7;
+  constexpr double kWarmUpNs = 1.5e7;
+  constexpr int kFewestPriceSteps = 3;
   std::vector<Stint> round;
   for (const std::vector<const ArmPlan*>& turn : arms_by_turn(arms, options)) {
     ScheduleEntry entry{{"baseline"}, 1, false};
-    double cost_ratio = 1;
+    entry.cost_ratio = 1;
     for (const ArmPlan* arm : turn) {
       entry.arms.push_back(arm->id);
-      cost_ratio += arm->cost_ratio;
+      entry.cost_ratio += arm->cost_ratio;
+      if (arm->is_replay()) entry.scope = arm->scope;
     }
     random.shuffle(entry.arms);
-    entry.passes = options.is_tight ? 1 : times_within(kTurnNs, cost_ratio * options.pass_ns);
+    entry.passes = options.is_tight ? 1 : times_within(kTurnNs, entry.cost_ratio * options.pass_ns);
     const bool has_price = std::any_of(turn.begin(), turn.end(), is_price);
-    // Measured once in a launch group, and the first one decides what is replayed: a median of three is not
-    // moved by one disturbance.
-    if (has_price && !options.is_tight) entry.passes = std::max(entry.passes, 3);
+    // Measured once in a launch group, and the first one decides what is replayed: one disturbed step of a
+    // few would move it.
+    if (has_price && !options.is_tight)
+      entry.passes = std::max(entry.passes, (kFewestPriceSteps + options.steps - 1) / options.steps);
     entry.warm_up_steps = times_within(kWarmUpNs, options.pass_ns / options.steps);
     round.push_back({std::move(entry)});
   }
@@ -106,6 +109,16 @@ std::vector<const ArmPlan*> order_of(const std::vector<ArmPlan>& arms, const Rou
   return order;
 }
 
+// The same on both sides, or the engines would not hold at the same steps.
+void share(ScheduleEntry& a, ScheduleEntry& b, const std::array<double, 2>& step_ns) {
+  // Two engines changing places every 60 ms told their ratio with a sixth of the error of every second; a
+  // change costs a step of warming up.
+  constexpr double kBurstNs = 1e8;
+  const double burst_ns = std::max(a.cost_ratio * step_ns[0], b.cost_ratio * step_ns[1]);
+  a.burst_steps = b.burst_steps = times_within(kBurstNs, burst_ns);
+  a.passes = b.passes = std::max(a.passes, b.passes);
+}
+
 // The baseline at a stint's end is measured again at the next one's beginning: the other engine's stint lies
 // between.
 std::vector<Stint> alternating_round(const std::vector<ArmPlan>& arms, const RoundOptions& options,
@@ -130,7 +143,8 @@ nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule) {
     out.push_back({{"arms", entry.arms},
                    {"passes", entry.passes},
                    {"verify", entry.is_verify},
-                   {"warm_up_steps", entry.warm_up_steps}});
+                   {"warm_up_steps", entry.warm_up_steps},
+                   {"burst_steps", entry.burst_steps}});
   }
   return out;
 }
@@ -144,6 +158,14 @@ std::vector<ExpectedBlock> expected_blocks(const std::vector<ScheduleEntry>& sch
   return blocks;
 }
 
+size_t expected_holds(const std::vector<ScheduleEntry>& schedule, int steps) {
+  int holds = 0;
+  for (const ScheduleEntry& entry : schedule) {
+    if (!entry.is_verify && entry.burst_steps > 0) holds += (entry.passes * steps - 1) / entry.burst_steps;
+  }
+  return static_cast<size_t>(holds);
+}
+
 bool is_interleaved(const RoundOptions& options) {
   return options.pass_ns <= kDearStepNs * options.steps;
 }
@@ -151,6 +173,29 @@ bool is_interleaved(const RoundOptions& options) {
 std::vector<Stint> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options, Random& random) {
   return is_interleaved(options) ? interleaved_round(arms, options, random)
                                  : alternating_round(arms, options, random);
+}
+
+std::vector<JointStint> joint_round(std::array<std::vector<Stint>, 2> rounds,
+                                    const std::array<double, 2>& step_ns) {
+  std::vector<JointStint> joint;
+  std::vector<Stint>& others = rounds[1];
+  for (Stint& own : rounds[0]) {
+    const auto other = std::find_if(others.begin(), others.end(), [&](const Stint& stint) {
+      return stint.front().scope == own.front().scope;
+    });
+    JointStint& both = joint.emplace_back();
+    both.of_side[0] = std::move(own);
+    if (other == others.end()) continue;
+    both.of_side[1] = std::move(*other);
+    others.erase(other);
+    ScheduleEntry& a = both.of_side[0].front();
+    ScheduleEntry& b = both.of_side[1].front();
+    // Only turns have a cost: an arm between its baselines is not to be torn from them.
+    both.is_shared = a.cost_ratio > 0 && b.cost_ratio > 0;
+    if (both.is_shared) share(a, b, step_ns);
+  }
+  for (Stint& other : others) joint.push_back({{Stint{}, std::move(other)}, false});
+  return joint;
 }
 
 double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options) {
@@ -185,7 +230,7 @@ SessionPlan plan_groups(const GroupCost& cost, double time_left_ns, int max_grou
     plan.groups = static_cast<int>(std::clamp(std::floor(time_left_ns / group_ns), 1.0, 2.0));
   } else if (!plan.is_tight) {
     // Intervals come from groups: t is 4.3 with three and 2.6 with six. The rest of the time is for replays.
-    constexpr double kGroupsTimeRatio = 0.7;
+    constexpr double kGroupsTimeRatio = 0.4;
     const double affordable = std::floor(kGroupsTimeRatio * time_left_ns / std::max(loose_ns / 3, 1.0));
     plan.groups = static_cast<int>(std::clamp(affordable, 3.0, static_cast<double>(max_groups)));
   }

@@ -1,6 +1,7 @@
 // The order of blocks in a round, and the plan of a session's time. Pure: costs in, schedules out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +20,9 @@ struct ScheduleEntry {
   int passes = 1;
   bool is_verify = false;
   int warm_up_steps = 0;  ///< run first and forgotten: the engine was stopped until now
+  int burst_steps = 0;    ///< the engine holds after so many; 0: never
+  std::string scope{};    ///< what a turn tells of, its arms beside the base ones; not sent
+  double cost_ratio = 0;  ///< of a pass of all arms, over a baseline's; not sent
 };
 
 nlohmann::json to_json(const std::vector<ScheduleEntry>& schedule);
@@ -33,6 +37,9 @@ struct ExpectedBlock {
 
 std::vector<ExpectedBlock> expected_blocks(const std::vector<ScheduleEntry>& schedule);
 
+/// How often an engine holds in a schedule; `steps` of one pass.
+size_t expected_holds(const std::vector<ScheduleEntry>& schedule, int steps);
+
 struct RoundOptions {
   bool with_price = false;  ///< the first round of a launch group
   bool with_empty = false;
@@ -46,13 +53,25 @@ struct RoundOptions {
 /// it is measured.
 bool is_interleaved(const RoundOptions& options);
 
-/// A stint: what one engine measures before the other takes its turn.
+/// A stint: what one engine measures at a stretch, or both while they change places every few steps.
 using Stint = std::vector<ScheduleEntry>;
 
 /// A round of `arms` (which hold a baseline), everything in random order. Interleaved, a stint is one turn:
 /// the arms of one scope with a baseline and a stamp beside them. Otherwise every arm stands between two
 /// baselines and the price comes first.
 std::vector<Stint> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options, Random& random);
+
+/// One stint of each side; empty where a side has none left.
+struct JointStint {
+  std::array<Stint, 2> of_side;
+  bool is_shared = false;  ///< the engines change places every few steps, else one comes after the other
+};
+
+/// Both sides' rounds, turns of the same scope together. `step_ns`: what one step of a baseline takes. Shared
+/// turns have the same passes and bursts on both sides, so that each step has one of the other engine beside
+/// it.
+std::vector<JointStint> joint_round(std::array<std::vector<Stint>, 2> rounds,
+                                    const std::array<double, 2>& step_ns);
 
 /// What a round takes, in nanoseconds.
 double round_cost_ns(const std::vector<ArmPlan>& arms, const RoundOptions& options);

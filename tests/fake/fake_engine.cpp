@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <sys/socket.h>
@@ -81,19 +82,32 @@ void FakeEngine::send(const std::string& text) const {
   }
 }
 
-int FakeEngine::serve() {
-  std::string buffer;
+std::optional<json> FakeEngine::read_message() {
   std::array<char, 65536> piece{};
+  size_t end = buffer_.find('\n');
+  while (end == std::string::npos) {
+    const ssize_t got = ::recv(socket_fd_, piece.data(), piece.size(), 0);
+    if (got <= 0) return std::nullopt;
+    buffer_.append(piece.data(), static_cast<size_t>(got));
+    end = buffer_.find('\n');
+  }
+  json message = json::parse(buffer_.substr(0, end));
+  buffer_.erase(0, end + 1);
+  return message;
+}
+
+void FakeEngine::hold() {
+  send(R"({"jsonrpc":"2.0","method":"hold","params":{}})"
+       "\n");
+  const std::optional<json> answer = read_message();
+  if (!answer || answer->value("method", "") != "continue") ::_exit(8);
+}
+
+int FakeEngine::serve() {
   while (true) {
-    const size_t end = buffer.find('\n');
-    if (end == std::string::npos) {
-      const ssize_t got = ::recv(socket_fd_, piece.data(), piece.size(), 0);
-      if (got <= 0) return 0;
-      buffer.append(piece.data(), static_cast<size_t>(got));
-      continue;
-    }
-    const json request = json::parse(buffer.substr(0, end));
-    buffer.erase(0, end + 1);
+    const std::optional<json> message = read_message();
+    if (!message) return 0;
+    const json& request = *message;
     const std::string method = request.at("method");
     json reply{{"jsonrpc", "2.0"}, {"id", request.at("id")}};
     try {
@@ -128,6 +142,9 @@ void FakeEngine::misbehave(const std::string& method, const json& params, json& 
     if (fault.act == "flood_line") {
       while (true) send(std::string(1 << 20, 'x'));
     }
+    if (fault.act == "flood_holds") {
+      while (true) hold();
+    }
     if (fault.act == "flood_blocks") {
       while (true)
         send(R"({"jsonrpc":"2.0","method":"block","params":{}})"
@@ -160,8 +177,8 @@ json FakeEngine::answer(const std::string& method, const json& params) {
 
 json FakeEngine::initialize(const json& params) const {
   const std::string asked = required(params, "protocol", json::value_t::string);
-  if (asked != script_.protocol && script_.protocol == "1") {
-    throw Refusal{-32000, "this engine speaks protocol 1, not " + asked + "; use a matching opledger",
+  if (asked != script_.protocol && script_.protocol == "2") {
+    throw Refusal{-32000, "this engine speaks protocol 2, not " + asked + "; use a matching opledger",
                   "bad_input"};
   }
   return {{"protocol", script_.protocol},
@@ -341,11 +358,19 @@ bool FakeEngine::changes_digest(const Workload& workload, const Arm& arm) const 
   return arm.holds_any(script_.breaking_units) || (is_crowded && arm.holds_any(script_.crowded_units));
 }
 
-/// Equal steps, the last one with what is left.
-std::vector<int64_t> steps_of(int64_t graph_ns, int64_t count) {
-  std::vector<int64_t> steps(static_cast<size_t>(count), graph_ns / count);
-  steps.back() += graph_ns % count;
-  return steps;
+/// Of equal steps, the last one with what is left.
+int64_t share_of(int64_t ns, int64_t step, int64_t steps) {
+  return ns / steps + (step + 1 == steps ? ns % steps : 0);
+}
+
+int64_t sum_of(const std::vector<int64_t>& times_ns) {
+  return std::accumulate(times_ns.begin(), times_ns.end(), int64_t{0});
+}
+
+std::vector<int64_t> share_of(const std::vector<int64_t>& units_ns, int64_t step, int64_t steps) {
+  std::vector<int64_t> shares;
+  for (const int64_t ns : units_ns) shares.push_back(share_of(ns, step, steps));
+  return shares;
 }
 
 json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, int passes, bool verify) {
@@ -356,19 +381,27 @@ json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, i
   const bool is_stamped = arm.kind == "stamp" || arm.kind == "stamped_replay";
   const bool has_units = is_stamped || arm.kind == "price";
   json pass_list = json::array();
-  json unit_ns = json::array();
-  json copy_ns = json::array();
+  std::vector<std::vector<int64_t>> unit_ns;
+  std::vector<std::vector<int64_t>> copy_ns;
+  std::vector<int64_t> heads;  // and tails
+  const int64_t steps = workload.is_decode ? workload.tokens : 1;
   const int64_t started_ns = monotonic_ns();
   for (int i = 0; i < passes; ++i) {
     const PassTimes times = time_pass(workload, arm);
-    pass_list.push_back(
-        {{"wall_ns", times.graph_ns + script_.outside_ns},
-         {"graph_ns", times.graph_ns},
-         {"instrument_ns", arm.kind == "baseline" ? 0 : 500},
-         {"step_graph_ns", steps_of(times.graph_ns, workload.is_decode ? workload.tokens : 1)},
-         {"digest", 0}});
-    unit_ns.push_back(times.unit_ns);
-    copy_ns.push_back(times.copy_ns);
+    std::vector<int64_t> graph_ns;
+    for (int64_t step = 0; step < steps; ++step) {
+      unit_ns.push_back(share_of(times.unit_ns, step, steps));
+      copy_ns.push_back(share_of(times.copy_ns, step, steps));
+      heads.push_back(share_of(kEdgeNs, step, steps));
+      // The parts of a stamped step add up to it, however each is rounded.
+      graph_ns.push_back(is_stamped ? sum_of(unit_ns.back()) + sum_of(copy_ns.back()) + 2 * heads.back()
+                                    : share_of(times.graph_ns, step, steps));
+    }
+    pass_list.push_back({{"wall_ns", times.graph_ns + script_.outside_ns},
+                         {"graph_ns", times.graph_ns},
+                         {"instrument_ns", arm.kind == "baseline" ? 0 : 500},
+                         {"step_graph_ns", graph_ns},
+                         {"digest", 0}});
   }
   std::vector<std::string> rows;
   const int64_t row_count = workload.is_decode ? workload.tokens : 1;
@@ -378,17 +411,16 @@ json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, i
   }
   const bool is_damaged =
       (script_.state_changes && !arm.units.empty()) || arm.holds_any(script_.damaging_units);
-  const std::vector<int64_t> edges(static_cast<size_t>(passes), kEdgeNs);
   return {{"workload", workload.id},
           {"arm", arm_id},
           {"verify", verify},
           {"passes", pass_list},
           {"digests", {rows}},
           {"logits", "ok"},
-          {"unit_ns", has_units ? unit_ns : json()},
-          {"head_ns", is_stamped ? json(edges) : json()},
-          {"tail_ns", is_stamped ? json(edges) : json()},
-          {"copy_ns", arm.kind == "stamped_replay" ? copy_ns : json()},
+          {"unit_ns", has_units ? json(unit_ns) : json()},
+          {"head_ns", is_stamped ? json(heads) : json()},
+          {"tail_ns", is_stamped ? json(heads) : json()},
+          {"copy_ns", arm.kind == "stamped_replay" ? json(copy_ns) : json()},
           {"state_digest", verify ? json(hex_of(is_damaged ? 2 : 1)) : json()},
           {"threads", {{{"cpu_ns", 1000}, {"run_delay_ns", 0}}}},
           {"voluntary_switches", 0},
@@ -402,6 +434,9 @@ json FakeEngine::measure(const json& params) {
   const Workload& workload = workload_named(params);
   int blocks = 0;
   for (const json& entry : required(params, "schedule", json::value_t::array)) {
+    const int64_t burst_steps = entry.value("verify", false) ? 0 : entry.value("burst_steps", 0);
+    const int64_t steps = entry.at("passes").get<int64_t>() * (workload.is_decode ? workload.tokens : 1);
+    for (int64_t step = burst_steps; burst_steps > 0 && step < steps; step += burst_steps) hold();
     for (const json& arm : required(entry, "arms", json::value_t::array)) {
       const json block = block_of(workload, arm, entry.at("passes"), entry.value("verify", false));
       send(json{{"jsonrpc", "2.0"}, {"method", "block"}, {"params", block}}.dump() + "\n");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -72,9 +73,14 @@ class FakeEngine {
   /// Plays the scripted fault for this message, if there is one.
   void misbehave(const std::string& method, const nlohmann::json& params, nlohmann::json& reply);
   void send(const std::string& text) const;
+  /// The next line; nothing when the socket closed.
+  std::optional<nlohmann::json> read_message();
+  /// Between two bursts of a turn: waits until the core says to go on.
+  void hold();
 
   Script script_;
   int socket_fd_;
+  std::string buffer_;
   std::mt19937_64 random_;
   std::map<std::string, int> seen_;
   bool is_loaded_ = false;

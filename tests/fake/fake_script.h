@@ -14,12 +14,12 @@ namespace opledger::fake {
 struct Fault {
   std::string method;
   int at = 1;
-  /// die, abort, hang, garbage, wrong_id, flood_line, flood_blocks, error, exit_on_probe
+  /// die, abort, hang, garbage, wrong_id, flood_line, flood_blocks, flood_holds, error, exit_on_probe
   std::string act;
 };
 
 struct Script {
-  std::string protocol = "1";
+  std::string protocol = "2";
   std::string family = "llama.cpp";
   std::string architecture = "llama";
   int layers = 2;

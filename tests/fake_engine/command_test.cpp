@@ -240,7 +240,7 @@ TEST_P(Conformance, SeesABreach) {
 INSTANTIATE_TEST_SUITE_P(
     Of, Conformance,
     ::testing::Values(
-        Breach{"version", R"({"protocol": "2"})", "says who it is"},
+        Breach{"version", R"({"protocol": "1"})", "says who it is"},
         Breach{"digest", R"({"breaking_units": [3]})", "pp16: every arm gives the baseline's logits"},
         Breach{"stamp", R"({"stamp_changes_digest": true})", "tg4@8: every arm gives the baseline's logits"},
         Breach{"state", R"({"state_changes": true})", "pp16: every arm leaves the baseline's KV and state"},

@@ -52,11 +52,11 @@ def check_file(path, validator_of):
     kinds = []
     for line in path.read_text().splitlines():
         direction, message = json.loads(line)
-        if direction == "to_engine":
+        if direction == "to_engine" and "id" in message:
             requests[message["id"]] = message
         elif "method" in message:
-            validator_of("block_notification").validate(message)
-            kinds.append("block")
+            validator_of(f"{message['method']}_notification").validate(message)
+            kinds.append(message["method"])
         elif "error" in message:
             validator_of("error_reply").validate(message)
             kinds.append("error")
@@ -111,7 +111,7 @@ def main():
         print("valid messages: " + ", ".join(f"{count} {kind}" for kind, count in sorted(seen.items())))
         # How many there are depends on how fast the machine is; that none is missing does not.
         methods = [rule["if"]["properties"]["method"]["const"] for rule in schema["definitions"]["request"]["allOf"]]
-        missing = [kind for kind in [*methods, "error", "block"] if seen[kind] == 0]
+        missing = [kind for kind in [*methods, "error", "block", "hold", "continue"] if seen[kind] == 0]
         if missing:
             print(f"never seen: {', '.join(missing)}", file=sys.stderr)
         return 1 if missing else 0

@@ -57,7 +57,7 @@ class Engine:
         self.socket = ours
         self.stream = ours.makefile("rwb")
         self.blocks = []
-        self.call("initialize", protocol="1")
+        self.call("initialize", protocol="2")
 
     def __enter__(self):
         return self

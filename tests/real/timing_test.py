@@ -25,10 +25,15 @@ def interleaved(engine, arms, rounds=ROUNDS):
     return ratios, samples
 
 
+def units_of_pass(block):
+    """Each unit's time in a block of one pass."""
+    return [sum(times) for times in zip(*block["unit_ns"])]
+
+
 def price_of(graph, blocks):
     """Median over units and passes: one preempted interval would multiply a mean."""
     calls = [calls for _, _, calls in units_of(graph)]
-    return statistics.median(ns / n for block, _ in blocks for ns, n in zip(block["unit_ns"][0], calls))
+    return statistics.median(ns / n for block, _ in blocks for ns, n in zip(units_of_pass(block), calls))
 
 
 class Instruments(unittest.TestCase):
@@ -45,11 +50,12 @@ class Instruments(unittest.TestCase):
         graph, (ratios, samples) = self.measured(name, fault)
         executions = sum(calls for _, _, calls in units_of(graph))
         price = price_of(graph, samples["price"])
-        closures = [(sum(block["unit_ns"][0]) - price_factor * price * executions) / around
+        closures = [(sum(units_of_pass(block)) - price_factor * price * executions) / around
                     for block, around in samples["stamp"]]
         for block, _ in samples["stamp"]:  # stamps partition the pass, to the nanosecond
-            whole = sum(block["unit_ns"][0]) + block["head_ns"][0] + block["tail_ns"][0]
-            self.assertEqual(whole, block["passes"][0]["graph_ns"])
+            steps = [sum(units) + head + tail for units, head, tail in
+                     zip(block["unit_ns"], block["head_ns"], block["tail_ns"])]
+            self.assertEqual(steps, block["passes"][0]["step_graph_ns"])
         return statistics.median(closures), statistics.median(ratios["all"]) - 1
 
     def eventually(self, condition, name, **fault):

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 #include <set>
 
 #include "core/ledger/checks.h"
@@ -162,12 +163,15 @@ struct StampSums {
 
 bool adds_up(const Block& block, size_t pass) {
   // Taken off one by one: sums of hostile times would overflow.
-  int64_t left = block.passes[pass].graph_ns - (*block.head_ns)[pass];
+  int64_t left = block.passes[pass].graph_ns;
   const auto take = [&left](int64_t ns) { left = left < 0 ? left : left - ns; };
-  take((*block.tail_ns)[pass]);
-  for (const int64_t ns : (*block.unit_ns)[pass]) take(ns);
-  if (block.copy_ns) {
-    for (const int64_t ns : (*block.copy_ns)[pass]) take(ns);
+  const auto [first, end] = block.rows_of(pass);
+  for (size_t row = first; row < end; ++row) {
+    take((*block.head_ns)[row]);
+    take((*block.tail_ns)[row]);
+    for (const int64_t ns : (*block.unit_ns)[row]) take(ns);
+    if (!block.copy_ns) continue;
+    for (const int64_t ns : (*block.copy_ns)[row]) take(ns);
   }
   return left == 0;
 }
@@ -195,8 +199,9 @@ GroupFigures closures(const SideSamples& samples) {
         const std::optional<double> length = length_ns(samples, block, pass);
         if (!block.unit_ns || !price || !length) return std::nullopt;
         const UnitMask all = samples.mask_of_all();
-        const double part =
-            masked_sum((*block.unit_ns)[pass], all) / static_cast<double>(block.passes[pass].graph_ns);
+        const std::vector<double> steps_ns = masked_sums(block, *block.unit_ns, pass, all);
+        const double part = std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0) /
+                            static_cast<double>(block.passes[pass].graph_ns);
         return part * *length - *price * static_cast<double>(samples.calls_in(all));
       });
   for (auto& [group, ratio] : ratios) ratio /= samples.graph_ms.at(group);

@@ -129,7 +129,7 @@ PassFigure net_copies(const SideSamples& samples, const UnitMask& covered) {
     const auto price = samples.price_of(block.place.group);
     if (!block.copy_ns || !price) return std::nullopt;
     // One interval per unit, however many copies it holds.
-    return at_speed_of_group(samples, block, pass, masked_sum((*block.copy_ns)[pass], covered)) -
+    return at_speed_of_group(samples, block, pass, masked_sums(block, *block.copy_ns, pass, covered)) -
            *price * static_cast<double>(samples.calls_in(covered));
   };
 }
@@ -234,9 +234,11 @@ ReplayFigures figures_of(const SideSamples& samples, const Arm& named_by, const 
   return out;
 }
 
-int weights_rank(const std::string& weights) {
-  if (weights == "sibling") return 0;
-  return weights == "shadow" ? 1 : 2;
+// The same weights are as far away as the original's only for the first copy.
+int weights_rank(const ReplayFigures& replay) {
+  if (replay.weights == "sibling") return 0;
+  if (replay.weights == "same" && replay.copies == 1) return 1;
+  return replay.weights == "shadow" ? 2 : 3;
 }
 
 }  // namespace
@@ -266,8 +268,8 @@ std::vector<ReplayFigures> replays_of(const SideSamples& samples, const std::str
     if (paired.count(arm) == 0) found.push_back(figures_of(samples, *arm, arm, nullptr, scope, knee_bytes));
   }
   std::stable_sort(found.begin(), found.end(), [](const ReplayFigures& x, const ReplayFigures& y) {
-    return std::tuple(!x.copy_ms, weights_rank(x.weights), -x.copies) <
-           std::tuple(!y.copy_ms, weights_rank(y.weights), -y.copies);
+    return std::tuple(!x.copy_ms, weights_rank(x), -x.copies) <
+           std::tuple(!y.copy_ms, weights_rank(y), -y.copies);
   });
   return found;
 }

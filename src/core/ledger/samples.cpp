@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
+#include <numeric>
 
 #include "core/stats/summary.h"
 
@@ -93,6 +94,14 @@ std::set<int> common_groups(const Record& record, const std::string& workload) {
   return common;
 }
 
+// What a time of this pass would have been at the speed of its group's baselines, over what it was.
+double speed_ratio(const SideSamples& samples, const Block& block, size_t pass) {
+  const auto speeds = samples.speeds.find(&block);
+  const auto graph = samples.graph_ms.find(block.place.group);
+  if (speeds == samples.speeds.end() || graph == samples.graph_ms.end()) return 1;
+  return graph->second / samples.ms_per_ns / speeds->second[pass].baseline_ns;
+}
+
 template <typename Key>
 std::map<Key, double> medians_by(const SideSamples& samples, const std::string& arm, double scale,
                                  const PassFigure& figure, Key (*key_of)(const BlockPlace&)) {
@@ -173,14 +182,16 @@ void add_prices(SideSamples& samples) {
   samples.price_ns =
       medians_by_group(samples, "price", 1.0, [&](const Block& block, size_t pass) -> std::optional<double> {
         if (!block.unit_ns) return std::nullopt;
+        const auto [first, end] = block.rows_of(pass);
         std::vector<double> prices;
         for (size_t u = 0; u < samples.unit_calls.size(); ++u) {
-          if (samples.unit_calls[u] <= 0) continue;
-          prices.push_back(static_cast<double>((*block.unit_ns)[pass][u]) / samples.unit_calls[u]);
+          const double calls = samples.unit_calls[u] / static_cast<double>(end - first);
+          for (size_t row = first; row < end && calls > 0; ++row)
+            prices.push_back(static_cast<double>((*block.unit_ns)[row][u]) / calls);
         }
         const std::optional<double> price = median_of(prices);
         if (!price) return std::nullopt;
-        return at_speed_of_group(samples, block, pass, *price);
+        return *price * speed_ratio(samples, block, pass);
       });
 }
 
@@ -209,19 +220,33 @@ double masked_sum(const std::vector<int64_t>& unit_ns, const UnitMask& mask) {
   return sum;
 }
 
+std::vector<double> masked_sums(const Block& block, const std::vector<std::vector<int64_t>>& table,
+                                size_t pass, const UnitMask& mask) {
+  const auto [first, end] = block.rows_of(pass);
+  std::vector<double> sums;
+  for (size_t row = first; row < end; ++row) sums.push_back(masked_sum(table[row], mask));
+  return sums;
+}
+
 std::optional<double> net_units_ns(const SideSamples& samples, const Block& block, size_t pass,
                                    const UnitMask& mask) {
   const std::optional<double> price = samples.price_of(block.place.group);
   if (!block.unit_ns || !price) return std::nullopt;
-  return at_speed_of_group(samples, block, pass, masked_sum((*block.unit_ns)[pass], mask)) -
+  return at_speed_of_group(samples, block, pass, masked_sums(block, *block.unit_ns, pass, mask)) -
          *price * static_cast<double>(samples.calls_in(mask));
 }
 
-double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass, double ns) {
+double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass,
+                         const std::vector<double>& steps_ns) {
   const auto speeds = samples.speeds.find(&block);
-  const auto graph = samples.graph_ms.find(block.place.group);
-  if (speeds == samples.speeds.end() || graph == samples.graph_ms.end()) return ns;
-  return ns / speeds->second[pass].baseline_ns * graph->second / samples.ms_per_ns;
+  const double sum_ns = std::accumulate(steps_ns.begin(), steps_ns.end(), 0.0);
+  if (speeds == samples.speeds.end()) return sum_ns;
+  const PassSpeed& speed = speeds->second[pass];
+  if (speed.step_baseline_ns.size() != steps_ns.size()) return sum_ns * speed_ratio(samples, block, pass);
+  std::vector<double> shares;
+  for (size_t step = 0; step < steps_ns.size(); ++step)
+    shares.push_back(steps_ns[step] / speed.step_baseline_ns[step]);
+  return trimmed_mean_interval(shares)->centre * speed.baseline_ns * speed_ratio(samples, block, pass);
 }
 
 std::optional<double> length_ns(const SideSamples& samples, const Block& block, size_t pass) {
@@ -255,7 +280,7 @@ GroupFigures paired_difference(const GroupFigures& a, const GroupFigures& b) {
 
 std::string brief_ms(double ms) {
   const double size = std::abs(ms);
-  const int decimals = size >= 1000 ? 0 : (size >= 100 ? 1 : (size >= 10 ? 2 : 3));
+  const int decimals = size >= 999.95 ? 0 : (size >= 99.995 ? 1 : (size >= 9.9995 ? 2 : 3));
   return fmt::format("{:.{}f}", ms, decimals);
 }
 

@@ -84,12 +84,18 @@ RoundFigures medians_by_round(const SideSamples& samples, const std::string& arm
 TurnFigures medians_by_turn(const SideSamples& samples, const std::string& arm, double scale,
                             const PassFigure& figure);
 
-/// Sum of the masked entries of one pass's unit times, in ns.
+/// Sum of the masked entries of one row of unit times, in ns.
 double masked_sum(const std::vector<int64_t>& unit_ns, const UnitMask& mask);
 
-/// A time within this pass told at the speed of its group's baselines: the machine drifts by tenths within
-/// seconds. Unchanged without baselines.
-double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass, double ns);
+/// The same of every step of a pass; of the whole pass where it does not tell its steps.
+std::vector<double> masked_sums(const Block& block, const std::vector<std::vector<int64_t>>& table,
+                                size_t pass, const UnitMask& mask);
+
+/// A time within this pass, given step by step, told at the speed of its group's baselines: the machine
+/// drifts by tenths within seconds, and what disturbs one step must not lengthen a row. The plain sum without
+/// baselines.
+double at_speed_of_group(const SideSamples& samples, const Block& block, size_t pass,
+                         const std::vector<double>& steps_ns);
 
 /// The pass's graph time at the speed of its group, disturbances left out, in ns. Empty without baselines.
 std::optional<double> length_ns(const SideSamples& samples, const Block& block, size_t pass);

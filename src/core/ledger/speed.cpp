@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <optional>
 
 #include "core/stats/interval.h"
@@ -45,16 +46,16 @@ double relative_length(const std::vector<int64_t>& steps, const std::vector<int6
 
 // What a baseline took step by step, as all arms together saw it: the median over arms, each told as a
 // baseline.
-double baseline_of_turn(const std::vector<const std::vector<int64_t>*>& arms,
-                        const std::vector<double>& relative) {
-  double sum = 0;
+std::vector<double> baseline_of_turn(const std::vector<const std::vector<int64_t>*>& arms,
+                                     const std::vector<double>& relative) {
+  std::vector<double> steps;
   for (size_t step = 0; step < arms.front()->size(); ++step) {
     std::vector<double> seen;
     for (size_t arm = 0; arm < arms.size(); ++arm)
       seen.push_back(static_cast<double>((*arms[arm])[step]) / relative[arm]);
-    sum += *median_of(seen);
+    steps.push_back(*median_of(seen));
   }
-  return sum;
+  return steps;
 }
 
 void add_turn(const Blocks& turn, Speeds& speeds) {
@@ -66,11 +67,12 @@ void add_turn(const Blocks& turn, Speeds& speeds) {
     std::vector<double> relative;
     relative.reserve(arms.size());
     for (const auto* steps : arms) relative.push_back(relative_length(*steps, *arms.front()));
-    const double baseline_ns = baseline_of_turn(arms, relative);
+    const std::vector<double> steps = baseline_of_turn(arms, relative);
+    const double baseline_ns = std::accumulate(steps.begin(), steps.end(), 0.0);
     for (const Block* block : turn) {
       for (size_t arm = 0; arm < arms.size(); ++arm) {
         if (pass < block->passes.size() && arms[arm] == &block->passes[pass].step_graph_ns)
-          speeds[block].push_back({baseline_ns, relative[arm]});
+          speeds[block].push_back({baseline_ns, relative[arm], steps});
       }
     }
   }
@@ -108,7 +110,7 @@ void add_beside(const Blocks& blocks, size_t place, Speeds& speeds) {
   if (!baseline_ns || *baseline_ns <= 0) return;
   std::vector<PassSpeed> of_block;
   for (const Pass& pass : block->passes)
-    of_block.push_back({*baseline_ns, static_cast<double>(pass.graph_ns) / *baseline_ns});
+    of_block.push_back({*baseline_ns, static_cast<double>(pass.graph_ns) / *baseline_ns, {}});
   speeds[block] = std::move(of_block);
 }
 

@@ -10,8 +10,9 @@
 namespace opledger::core::detail {
 
 struct PassSpeed {
-  double baseline_ns = 0;     ///< graph time that a baseline pass would have taken then
-  double relative_ratio = 0;  ///< the pass's graph time over that, disturbances left out
+  double baseline_ns = 0;                  ///< graph time that a baseline pass would have taken then
+  double relative_ratio = 0;               ///< the pass's graph time over that, disturbances left out
+  std::vector<double> step_baseline_ns{};  ///< the same step by step; empty where passes do not tell steps
 };
 
 /// One entry per pass of each block beside which there are baselines. Baselines themselves have some only

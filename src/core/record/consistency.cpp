@@ -45,16 +45,17 @@ Misfit misfit_of_block(const Record& record) {
   const BlockPlace& before = record.blocks[count - 2].place;
   if (before.sequence >= place.sequence)
     return fmt::format("key \"sequence\": {} does not come after {}", place.sequence, before.sequence);
-  const bool is_same_place = before.side == place.side && before.workload == place.workload &&
-                             before.group == place.group && before.round == place.round;
-  for (const auto& [key, number] :
-       {std::pair("stint", &BlockPlace::stint), std::pair("turn", &BlockPlace::turn)}) {
-    if (before.*number > place.*number)
-      return fmt::format("key \"{}\": {} comes after {}", key, place.*number, before.*number);
-    if (before.*number == place.*number && !is_same_place)
-      return fmt::format("key \"{}\": {} is of another side, workload, group or round already", key,
-                         place.*number);
-  }
+  const bool is_same_stretch =
+      before.workload == place.workload && before.group == place.group && before.round == place.round;
+  const bool is_same_place = is_same_stretch && before.side == place.side;
+  if (before.stint > place.stint)
+    return fmt::format("key \"stint\": {} comes after {}", place.stint, before.stint);
+  if (before.turn > place.turn)
+    return fmt::format("key \"turn\": {} comes after {}", place.turn, before.turn);
+  if (before.stint == place.stint && !is_same_stretch)
+    return fmt::format("key \"stint\": {} is of another workload, group or round already", place.stint);
+  if (before.turn == place.turn && !is_same_place)
+    return fmt::format("key \"turn\": {} is of another side, workload, group or round already", place.turn);
   return std::nullopt;
 }
 

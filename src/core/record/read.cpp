@@ -324,24 +324,25 @@ std::optional<std::vector<std::vector<int64_t>>> maybe_table(const Json& object,
                                                              size_t passes) {
   const Json* value = find(object, key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_array() || value->size() != passes) wrong(key, "a list with one list per pass");
+  if (!value->is_array() || value->size() != passes) wrong(key, "a list with one list per step");
   std::vector<std::vector<int64_t>> table;
   for (const Json& row : *value) table.push_back(integers(row, key, as_time));
   return table;
 }
 
-std::optional<std::vector<int64_t>> maybe_list(const Json& object, const char* key, size_t passes) {
+std::optional<std::vector<int64_t>> maybe_list(const Json& object, const char* key, size_t rows) {
   const Json* value = find(object, key);
   if (value == nullptr) return std::nullopt;
   std::vector<int64_t> out = integers(*value, key, as_time);
-  if (out.size() != passes) wrong(key, "a list with one integer per pass");
+  if (out.size() != rows) wrong(key, "a list with one integer per step");
   return out;
 }
 
-void read_steps(const Json& entry, Pass& pass) {
+void read_steps(const Json& entry, bool is_timed, Pass& pass) {
   const Json* steps = find(entry, "step_graph_ns");
   if (steps == nullptr) return;
   pass.step_graph_ns = integers(*steps, "step_graph_ns", as_time);
+  if (!is_timed) return;
   // Taken off one by one: sums of hostile times would overflow.
   int64_t left = pass.graph_ns;
   bool is_possible = true;
@@ -364,7 +365,7 @@ void read_passes(const Json& body, Block& block) {
     pass.instrument_ns = maybe_time(entry, "instrument_ns").value_or(0);
     const bool is_possible = 0 < pass.graph_ns && pass.graph_ns <= pass.wall_ns;
     if (!block.is_verify && !is_possible) wrong("graph_ns", "from 1 to the pass's wall_ns");
-    if (!block.is_verify) read_steps(entry, pass);
+    read_steps(entry, !block.is_verify, pass);
     const int64_t digest = integer(entry, "digest");
     if (digest < 0 || digest >= static_cast<int64_t>(block.digests.size()))
       wrong("digest", "an index into digests");
@@ -387,12 +388,12 @@ Block read_block(const Json& line) {
   if (const Json* verify = find(body, "verify"))
     block.is_verify = verify->is_boolean() && verify->get<bool>();
   read_passes(body, block);
-  const size_t passes = block.passes.size();
+  const size_t rows = block.passes.empty() ? 0 : block.rows_of(block.passes.size() - 1).second;
   if (find(body, "logits") != nullptr) block.logits = text(body, "logits");
-  block.unit_ns = maybe_table(body, "unit_ns", passes);
-  block.copy_ns = maybe_table(body, "copy_ns", passes);
-  block.head_ns = maybe_list(body, "head_ns", passes);
-  block.tail_ns = maybe_list(body, "tail_ns", passes);
+  block.unit_ns = maybe_table(body, "unit_ns", rows);
+  block.copy_ns = maybe_table(body, "copy_ns", rows);
+  block.head_ns = maybe_list(body, "head_ns", rows);
+  block.tail_ns = maybe_list(body, "tail_ns", rows);
   if (find(body, "state_digest") != nullptr) block.state_digest = text(body, "state_digest");
   block.shared_inputs = maybe_integer(body, "shared_inputs");
   if (find(body, "threads") != nullptr) {

@@ -39,4 +39,11 @@ const GraphFacts* Record::graph(Side side, const std::string& workload) const {
   return first_match(graphs, [&](const GraphFacts& g) { return g.side == side && g.workload == workload; });
 }
 
+std::pair<size_t, size_t> Block::rows_of(size_t pass) const {
+  size_t first = 0;
+  const auto rows = [&](size_t p) { return std::max<size_t>(1, passes[p].step_graph_ns.size()); };
+  for (size_t p = 0; p < pass; ++p) first += rows(p);
+  return {first, first + rows(pass)};
+}
+
 }  // namespace opledger::core

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -171,13 +172,13 @@ struct BlockPlace {
   std::string workload;
   int group = 0;
   int round = 0;
-  int64_t stint = 0;  ///< counts up over the session; in one stint the other engine was stopped
+  int64_t stint = 0;  ///< counts up over the session; both sides where they changed places every few steps
   int64_t turn = 0;   ///< likewise; the arms of one turn alternated step by step
   int64_t sequence = 0;
 };
 
-/// Passes of one arm, measured in one turn. Per-unit arrays are in unit order (docs/protocol.md), one inner
-/// array per pass.
+/// Passes of one arm, measured in one turn. Tables of times have one row per step of each pass, in order (one
+/// per pass where passes do not tell their steps); a row is in unit order (docs/protocol.md).
 struct Block {
   BlockPlace place;
   std::string arm;
@@ -193,6 +194,9 @@ struct Block {
   std::optional<int64_t> voluntary_switches, involuntary_switches;
   int64_t started_ns = 0, ended_ns = 0;
   int64_t elapsed_ns = 0;  ///< of that span, what this arm took and not the others of its turn
+
+  /// The rows of a pass: the first one and the one behind the last.
+  [[nodiscard]] std::pair<size_t, size_t> rows_of(size_t pass) const;
 };
 
 /// a against b on the same tokens.

@@ -79,20 +79,27 @@ TEST(ReplayArms, NameScopeWeightsAndCopies) {
   EXPECT_FALSE(arms[0].to_json(false).contains("scope"));
 }
 
-TEST(Shadows, AreAskedForWhereAWeightHasNoSibling) {
+TEST(WeightsWithoutASibling, AreTheOriginalsOwnForOneCopyAndShadowsForMore) {
   const core::WorkloadGraph graph = hand_graph();
-  ArmPlan arm = replay_arms({"all", units_in_order(graph), 1.0}, {"replay"}, 4, 1).front();
+  ArmPlan arm = replay_arms({"all", units_in_order(graph), 0.05}, {"replay"}, 4, 1).front();
+  ASSERT_EQ(arm.copies, 2);
+  ArmPlan single = replay_arms({"all", units_in_order(graph), 1.0}, {"replay"}, 4, 1).front();
+  ASSERT_EQ(single.copies, 1);
   const json prepared{{"units",
                        {{{"unit", {0, 0}}, {"weights", "sibling"}},
                         {{"unit", {0, 1}}, {"weights", "same"}},
                         {{"unit", {0, 2}}, {"weights", "same"}},
                         {{"unit", {0, 3}}, {"weights", "same"}}}}};
-  EXPECT_TRUE(ask_for_shadows(graph, prepared, arm));
+  EXPECT_TRUE(settle_weights(graph, prepared, single));
+  EXPECT_EQ(single.units[3].weights, "same");
+  EXPECT_EQ(single.id, "replay:all:same:1");  // 128 of 192 bytes
+  EXPECT_FALSE(settle_weights(graph, prepared, single));
+  EXPECT_TRUE(settle_weights(graph, prepared, arm));
   EXPECT_EQ(arm.units[0].weights, "sibling");
   EXPECT_EQ(arm.units[1].weights, "sibling");  // reads no weight: whatever it is asked for, it stays as it is
   EXPECT_EQ(arm.units[3].weights, "shadow");
-  EXPECT_EQ(arm.id, "replay:all:shadow:1");  // 128 of 192 bytes
-  EXPECT_FALSE(ask_for_shadows(graph, prepared, arm));
+  EXPECT_EQ(arm.id, "replay:all:shadow:2");
+  EXPECT_FALSE(settle_weights(graph, prepared, arm));
 }
 
 json stamp_block(const std::vector<std::vector<int>>& unit_ns, const std::vector<int>& graph_ns) {

@@ -28,7 +28,11 @@ class ProtocolClientTest : public ::testing::Test {
               static_cast<ssize_t>(line.size() + 1));
   }
   Result<json> call(size_t max_blocks = 0, const BlockHandler& on_block = {}) {
-    return client_->call("load", {{"threads", 2}}, 5'000'000'000, max_blocks, on_block);
+    if (Status status = client_->begin("load", {{"threads", 2}}, 5'000'000'000, {max_blocks, 0, on_block});
+        !status)
+      return status.error();
+    Result<std::optional<json>> reply = client_->advance();
+    return reply ? Result<json>(reply->value()) : reply.error();
   }
 
   platform::SteadyClock clock_;
@@ -82,6 +86,32 @@ TEST_F(ProtocolClientTest, MoreBlocksThanAskedForAreAFlood) {
   for (int i = 0; i < 3; ++i) peer_says(R"({"jsonrpc":"2.0","method":"block","params":{}})");
   const Result<json> reply = call(2);
   ASSERT_FALSE(reply);
+  EXPECT_EQ(client_->last_failure(), CallFailure::kGone);
+}
+
+TEST_F(ProtocolClientTest, AHoldIsAnsweredByContinueWhenTheCallerGoesOn) {
+  ASSERT_TRUE(client_->begin("measure", json::object(), 5'000'000'000, {0, 1, {}}));
+  peer_says(R"({"jsonrpc":"2.0","method":"hold","params":{}})");
+  peer_says(R"({"jsonrpc":"2.0","id":1,"result":{"blocks":0}})");
+  const Result<std::optional<json>> held = client_->advance();
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(held->has_value());
+  const Result<std::optional<json>> reply = client_->advance();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->value(), json({{"blocks", 0}}));
+  std::array<char, 400> sent{};
+  ASSERT_GT(::read(peer_.fd(), sent.data(), sent.size()), 0);
+  const std::string text(sent.data());
+  EXPECT_EQ(json::parse(text.substr(text.find('\n') + 1)),
+            json::parse(R"({"jsonrpc":"2.0","method":"continue","params":{}})"));
+}
+
+TEST_F(ProtocolClientTest, MoreHoldsThanBurstsAreAFlood) {
+  ASSERT_TRUE(client_->begin("measure", json::object(), 5'000'000'000, {0, 1, {}}));
+  for (int i = 0; i < 2; ++i) peer_says(R"({"jsonrpc":"2.0","method":"hold","params":{}})");
+  ASSERT_TRUE(client_->advance());
+  const Result<std::optional<json>> second = client_->advance();
+  ASSERT_FALSE(second);
   EXPECT_EQ(client_->last_failure(), CallFailure::kGone);
 }
 

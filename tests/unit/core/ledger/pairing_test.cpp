@@ -22,6 +22,18 @@ class TwoSides {
     block.passes.push_back({graph_ns, graph_ns, 0, 0, {}});
     side.blocks.push_back(&block);
   }
+  /// A baseline whose steps took so long, in a stint that both sides have.
+  void add_steps(SideSamples& side, int64_t stint, const std::vector<double>& steps_ns) {
+    Block& block = blocks_.emplace_back();
+    block.arm = "baseline";
+    block.place.group = 1;
+    block.place.stint = stint;
+    double sum = 0;
+    for (const double step : steps_ns) sum += step;
+    block.passes.push_back({static_cast<int64_t>(sum), static_cast<int64_t>(sum), 0, 0, {}});
+    side.blocks.push_back(&block);
+    side.speeds[&block] = {{sum, 1.0, steps_ns}};
+  }
   /// The medians of a launch group, in ms; outside the graph `outside_ms` more.
   static void set_total(SideSamples& side, double graph_ms, double outside_ms) {
     side.graph_ms[1] = graph_ms;
@@ -63,6 +75,20 @@ TEST(Pairing, OneDisturbedStintDoesNotMoveIt) {
   tell_at_one_speed(sides.a, sides.b);
   EXPECT_NEAR(sides.a.graph_ms.at(1), 144, 1e-9);
   EXPECT_NEAR(sides.b.graph_ms.at(1), 100, 1e-9);
+}
+
+TEST(Pairing, InSharedStintsStepsAreComparedWithStepsBesideThem) {
+  TwoSides sides;
+  // a is 1.44 times b in every step; the machine is three times as slow in the last step of each pass, and
+  // the two stints' medians would say otherwise, since b's second pass is disturbed.
+  for (int stint = 1; stint <= 2; ++stint) {
+    sides.add_steps(sides.a, stint, {144, 144, 432});
+    sides.add_steps(sides.b, stint, {100, 100, stint == 1 ? 300.0 : 900.0});
+  }
+  TwoSides::set_total(sides.a, 144, 0);
+  TwoSides::set_total(sides.b, 100, 0);
+  tell_at_one_speed(sides.a, sides.b);
+  EXPECT_NEAR(sides.a.graph_ms.at(1) / sides.b.graph_ms.at(1), 1.44, 1e-9);
 }
 
 TEST(Pairing, FewerThanThreePairsSayNothing) {

@@ -101,7 +101,7 @@ TEST(Record, NamesFileLineAndKeyOfWhatIsWrong) {
   block = kBlock;
   block.replace(block.find("[[40,50]]"), 9, "[[40,50],[1,2]]");
   EXPECT_EQ(error_of(kBefore + block + "\n"),
-            "r.json: line 4: key \"unit_ns\" is missing or not a list with one list per pass");
+            "r.json: line 4: key \"unit_ns\" is missing or not a list with one list per step");
 }
 
 std::string block_with(const std::string& part, const std::string& instead) {
@@ -172,8 +172,14 @@ TEST(Record, RefusesLinesThatContradictEarlierOnes) {
   EXPECT_EQ(error_of(kBefore + kBlock + more + next + more), "no error");
   next.replace(next.find("\"round\":1"), 9, "\"round\":2");
   EXPECT_EQ(error_of(kBefore + kBlock + more + next + more),
-            "r.json: line 5: key \"stint\": 5 is of another side, workload, group or round already");
+            "r.json: line 5: key \"stint\": 5 is of another workload, group or round already");
   next.replace(next.find("\"stint\":5"), 9, "\"stint\":6");
+  std::string shared = block_with("\"sequence\":9", "\"sequence\":10");
+  shared.replace(shared.find("\"side\":\"b\""), 10, "\"side\":\"a\"");
+  EXPECT_EQ(error_of(kBefore + kBlock + more + shared + more),
+            "r.json: line 5: key \"turn\": 7 is of another side, workload, group or round already");
+  shared.replace(shared.find("\"turn\":7"), 8, "\"turn\":8");
+  EXPECT_EQ(error_of(kBefore + kBlock + more + shared + more), "no error");
   EXPECT_EQ(error_of(kBefore + kBlock + more + next + more),
             "r.json: line 5: key \"turn\": 7 is of another side, workload, group or round already");
   next.replace(next.find("\"turn\":7"), 8, "\"turn\":6");
