@@ -157,11 +157,11 @@ UnitName unit_name(const Json& object, const char* key) {
 
 Header read_header(const Json& line) {
   if (text(line, "schema") != "opledger-record") wrong("schema", "\"opledger-record\"");
-  if (const int64_t version = integer(line, "version"); version != 1)
+  if (const int64_t version = integer(line, "version"); version != kRecordVersion)
     throw Problem{
-        fmt::format("this record has version {}, this program reads version 1: use an opledger of the "
+        fmt::format("this record has version {}, this program reads version {}: use an opledger of the "
                     "record's own version",
-                    version)};
+                    version, kRecordVersion)};
   Header header;
   if (const Json* self = find(line, "opledger")) header.opledger_version = text_or(*self, "version", "");
   if (find(line, "command") != nullptr) header.command = texts(list(line, "command"), "command");

@@ -16,6 +16,9 @@
 
 namespace opledger::core {
 
+/// Of records (docs/record.md). Raised when a line's meaning changes: another version is refused.
+inline constexpr int kRecordVersion = 2;
+
 enum class Side { kA, kB };
 
 /// "a" or "b".

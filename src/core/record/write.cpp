@@ -45,7 +45,7 @@ std::string record_line(const Header& header) {
   const MachineFacts& m = header.machine;
   return finished({{"type", "header"},
                    {"schema", "opledger-record"},
-                   {"version", 1},
+                   {"version", kRecordVersion},
                    {"opledger", {{"version", header.opledger_version}}},
                    {"command", header.command},
                    {"started", header.started},

@@ -9,7 +9,7 @@ namespace opledger::core {
 namespace {
 
 const std::string kHeader =
-    R"({"type":"header","schema":"opledger-record","version":1,"opledger":{"version":"0.1.0"},"command":["opledger"],)"
+    R"({"type":"header","schema":"opledger-record","version":2,"opledger":{"version":"0.1.0"},"command":["opledger"],)"
     R"("started":"2026-01-02T03:04:05Z","seed":7,"machine":{"cpu":"X","cores":2,"isa":["AVX2"],"memory_bytes":1000,)"
     R"("virtual":true,"l2_bytes":null,"l3_bytes":64,"kernel":"6"},"budget_s":180,"rows":"category"})";
 
@@ -211,8 +211,8 @@ TEST(Record, RefusesAnswersThatCannotBe) {
 
 TEST(Record, RefusesAnotherVersion) {
   std::string header = kHeader;
-  header.replace(header.find("\"version\":1,"), 12, "\"version\":2,");
-  EXPECT_NE(error_of(header + "\n").find("has version 2, this program reads version 1"), std::string::npos);
+  header.replace(header.find("\"version\":2,"), 12, "\"version\":1,");
+  EXPECT_NE(error_of(header + "\n").find("has version 1, this program reads version 2"), std::string::npos);
 }
 
 TEST(Record, KnownLinesSurviveWriterAndReader) {
