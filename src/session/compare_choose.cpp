@@ -113,8 +113,7 @@ void CompareSession::choose() {
   Candidates found;
   for (size_t w = 0; w < workloads_.size(); ++w) {
     add_candidates(w, found);
-    // A round, and the base arms verified.
-    for (const Side& side : sides_) base_ns += round_time_ns(side, w) + 3 * side.workloads[w].pass_ns;
+    for (const Side& side : sides_) base_ns += first_round_time_ns(side, w);
   }
   const double groups_left = plan_.groups - group_ + (is_resident_ ? 1 : 0);
   const double free_ns = left_ns() - base_ns * (plan_.groups - group_);

@@ -34,24 +34,25 @@ double CompareSession::round_time_ns(const Side& side, size_t w) const {
   return round_cost_ns(side.workloads[w].arms, round_options(side, w)) * side.workloads[w].cost_ratio;
 }
 
+double CompareSession::first_round_time_ns(const Side& side, size_t w) const {
+  RoundOptions options = round_options(side, w);
+  options.with_price = true;
+  options.with_empty = !plan_.is_tight && side.workloads[w].pass_ns <= kDearPassNs;
+  return round_cost_ns(side.workloads[w].arms, options) * side.workloads[w].cost_ratio;
+}
+
 std::vector<ScheduleEntry> CompareSession::verify_schedule(const Side& side, size_t w) const {
-  const bool is_sparing = plan_.is_tight || side.workloads[w].pass_ns > kDearPassNs;
+  const bool is_split = plan_.is_tight || side.workloads[w].pass_ns > kDearPassNs;
   std::vector<ArmPlan> arms;
   for (const ArmPlan& arm : side.workloads[w].arms) {
     // A replay was verified when it was chosen.
     if (arm.copies || (arm.kind == "empty" && plan_.is_tight)) continue;
-    // An arm is the same graph in every group: where time is short or passes are dear, each is verified once,
-    // not all in one group.
-    const int group = arm.kind == "price" ? std::min(2, plan_.groups) : 1;
-    if (!is_sparing || group == group_) arms.push_back(arm);
+    // An arm is the same graph in every group, and every timed pass tells its logits: each is verified once.
+    // Where time is short or passes are dear, not all in one group.
+    const int group = is_split && arm.kind == "price" ? std::min(2, plan_.groups) : 1;
+    if (group == group_) arms.push_back(arm);
   }
-  if (is_sparing && group_ > 1) {
-    if (arms.empty()) return {};
-    ScheduleEntry entry{{}, 1, true};
-    for (const ArmPlan& arm : arms) entry.arms.push_back(arm.id);
-    return {entry};
-  }
-  return verify_of(arms);
+  return arms.empty() ? std::vector<ScheduleEntry>{} : verify_of(arms);
 }
 
 Status CompareSession::plan() {

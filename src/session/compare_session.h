@@ -69,6 +69,8 @@ class CompareSession {
   Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;
+  /// Of a later launch group.
+  [[nodiscard]] double first_round_time_ns(const Side& side, size_t w) const;
   [[nodiscard]] std::vector<ScheduleEntry> verify_schedule(const Side& side, size_t w) const;
 
   // Arms and blocks.

@@ -220,7 +220,7 @@ std::vector<ScheduleEntry> verify_of(const std::vector<ArmPlan>& arms) {
 SessionPlan plan_groups(const GroupCost& cost, double time_left_ns, int max_groups) {
   SessionPlan plan;
   const double tight_ns = 3 * (cost.fixed_ns + cost.rounds_ns) + cost.verify_ns;
-  const double loose_ns = 3 * (cost.fixed_ns + cost.rounds_ns * 1.5 + cost.verify_ns);
+  const double loose_ns = 3 * (cost.fixed_ns + cost.rounds_ns * 1.5) + cost.verify_ns;
   plan.is_tight = loose_ns > time_left_ns;
   plan.minimum_ns = plan.is_tight ? tight_ns : loose_ns;
   // Three groups are worth a seventh of overtime: two would leave every interval empty.
@@ -230,7 +230,7 @@ SessionPlan plan_groups(const GroupCost& cost, double time_left_ns, int max_grou
     plan.groups = static_cast<int>(std::clamp(std::floor(time_left_ns / group_ns), 1.0, 2.0));
   } else if (!plan.is_tight) {
     // Intervals come from groups: t is 4.3 with three and 2.6 with six. The rest of the time is for replays.
-    constexpr double kGroupsTimeRatio = 0.4;
+    constexpr double kGroupsTimeRatio = 0.3;
     const double affordable = std::floor(kGroupsTimeRatio * time_left_ns / std::max(loose_ns / 3, 1.0));
     plan.groups = static_cast<int>(std::clamp(affordable, 3.0, static_cast<double>(max_groups)));
   }
