@@ -36,12 +36,20 @@ Status check_lengths(const SideSamples& samples, const Block& block) {
 }
 
 void add_baselines(SideSamples& samples) {
-  const auto graph = [](const Block& b, size_t p) { return static_cast<double>(b.passes[p].graph_ns); };
-  const auto wall = [](const Block& b, size_t p) { return static_cast<double>(b.passes[p].wall_ns); };
+  // Where all arms of a turn tell what a baseline took, not what its own steps add up to: a host that stalls
+  // a few steps of most passes would double that.
+  const auto graph = [&](const Block& b, size_t p) {
+    const auto speeds = samples.speeds.find(&b);
+    return speeds == samples.speeds.end() ? static_cast<double>(b.passes[p].graph_ns)
+                                          : speeds->second[p].baseline_ns;
+  };
+  const auto outside = [](const Block& b, size_t p) {
+    return static_cast<double>(b.passes[p].wall_ns - b.passes[p].graph_ns);
+  };
   samples.graph_ms = medians_by_group(samples, "baseline", samples.ms_per_ns, graph);
-  samples.wall_ms = medians_by_group(samples, "baseline", samples.ms_per_ns, wall);
-  // The difference of the medians, not the median of the differences: so the ledger's lines add up.
-  samples.wall_minus_graph_ms = paired_difference(samples.wall_ms, samples.graph_ms);
+  samples.wall_minus_graph_ms = medians_by_group(samples, "baseline", samples.ms_per_ns, outside);
+  for (const auto& [group, graph_ms] : samples.graph_ms)
+    samples.wall_ms[group] = graph_ms + samples.wall_minus_graph_ms.at(group);
   for (const Block* block : samples.blocks_of("baseline"))
     samples.baseline_passes += static_cast<int>(block->passes.size());
 }
@@ -246,7 +254,7 @@ double at_speed_of_group(const SideSamples& samples, const Block& block, size_t 
   std::vector<double> shares;
   for (size_t step = 0; step < steps_ns.size(); ++step)
     shares.push_back(steps_ns[step] / speed.step_baseline_ns[step]);
-  return trimmed_mean_interval(shares)->centre * speed.baseline_ns * speed_ratio(samples, block, pass);
+  return middle_of_steps(shares) * speed.baseline_ns * speed_ratio(samples, block, pass);
 }
 
 std::optional<double> length_ns(const SideSamples& samples, const Block& block, size_t pass) {

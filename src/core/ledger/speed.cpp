@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <optional>
 
 #include "core/stats/interval.h"
@@ -38,10 +37,10 @@ std::vector<const std::vector<int64_t>*> steps_of_turn(const Blocks& turn, size_
 
 // One disturbed step must not lengthen an arm.
 double relative_length(const std::vector<int64_t>& steps, const std::vector<int64_t>& baseline) {
-  std::vector<double> logs;
+  std::vector<double> ratios;
   for (size_t i = 0; i < steps.size(); ++i)
-    logs.push_back(std::log(static_cast<double>(steps[i]) / static_cast<double>(baseline[i])));
-  return std::exp(trimmed_mean_interval(logs)->centre);
+    ratios.push_back(static_cast<double>(steps[i]) / static_cast<double>(baseline[i]));
+  return middle_of_steps(ratios);
 }
 
 // What a baseline took step by step, as all arms together saw it: the median over arms, each told as a
@@ -68,7 +67,7 @@ void add_turn(const Blocks& turn, Speeds& speeds) {
     relative.reserve(arms.size());
     for (const auto* steps : arms) relative.push_back(relative_length(*steps, *arms.front()));
     const std::vector<double> steps = baseline_of_turn(arms, relative);
-    const double baseline_ns = std::accumulate(steps.begin(), steps.end(), 0.0);
+    const double baseline_ns = static_cast<double>(steps.size()) * middle_of_steps(steps);
     for (const Block* block : turn) {
       for (size_t arm = 0; arm < arms.size(); ++arm) {
         if (pass < block->passes.size() && arms[arm] == &block->passes[pass].step_graph_ns)
@@ -115,6 +114,15 @@ void add_beside(const Blocks& blocks, size_t place, Speeds& speeds) {
 }
 
 }  // namespace
+
+double middle_of_steps(const std::vector<double>& steps) {
+  std::vector<double> logs;
+  for (const double step : steps) {
+    if (step <= 0) return *median_of(steps);
+    logs.push_back(std::log(step));
+  }
+  return std::exp(trimmed_mean_interval(logs)->centre);
+}
 
 Speeds speeds_of(const std::vector<const Block*>& blocks) {
   Speeds speeds;

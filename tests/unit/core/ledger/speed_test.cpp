@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/ledger/samples.h"
+
 namespace opledger::core::detail {
 namespace {
 
@@ -36,7 +38,26 @@ TEST(Speed, ChangesWithinATurnDoNotLengthenAnArm) {
   const Block* arm = turns.add("stamp", 1, {150, 150, 150, 300, 300, 300, 300, 150});
   turns.add("baseline", 1, {100, 100, 100, 200, 200, 200, 200, 100});
   EXPECT_NEAR(turns.speed_of(arm).relative_ratio, 1.5, 1e-12);
-  EXPECT_NEAR(turns.speed_of(arm).baseline_ns, 1200, 1e-9);
+  // Eight times the geometric mean of three steps of 100 and three of 200.
+  EXPECT_NEAR(turns.speed_of(arm).baseline_ns, 8 * 141.4213562373095, 1e-9);
+}
+
+TEST(Speed, ARowIsToldRightWhetherOrNotItChangesWithTheMachine) {
+  // The machine flips between 16 and 60 ms a step. A spin of 1.4 ms takes 1.4 ms at either speed; a row that
+  // is a tenth of every step is a tenth of the whole.
+  const std::vector<double> steps{16, 60, 16, 60, 60, 16, 60, 16};
+  SideSamples samples;
+  samples.ms_per_ns = 1;
+  Block block;
+  block.place.group = 1;
+  block.passes.push_back({304, 304, 0, 0, {16, 60, 16, 60, 60, 16, 60, 16}});
+  const double pass = 8 * middle_of_steps(steps);
+  samples.speeds[&block] = {{pass, 1.0, steps}};
+  samples.graph_ms[1] = pass;
+  EXPECT_NEAR(at_speed_of_group(samples, block, 0, std::vector<double>(8, 1.4)), 8 * 1.4, 1e-9);
+  std::vector<double> tenth;
+  for (const double step : steps) tenth.push_back(step / 10);
+  EXPECT_NEAR(at_speed_of_group(samples, block, 0, tenth), pass / 10, 1e-9);
 }
 
 TEST(Speed, ADisturbedStepDoesNotLengthenItsArm) {
