@@ -80,10 +80,10 @@ class Command : public FakeSession {
     }
     return count;
   }
+  /// After the first shared stint: before its end neither side's blocks need be there.
   void hang_b_in_measure() {
-    script("b", {{"faults", {{{"method", "measure"}, {"at", 2}, {"act", "hang"}}}}});
+    script("b", {{"faults", {{{"method", "measure"}, {"at", 3}, {"act", "hang"}}}}});
   }
-  /// b hangs only after its facts and its first blocks are in the record.
   [[nodiscard]] bool is_measuring() const {
     return record_text().find("\"type\":\"block\"") != std::string::npos;
   }
