@@ -74,6 +74,8 @@ def requantised(kind):
 class Campaign:
     """One engine, model and workload: arms measured in random order over launch groups."""
 
+    flags = {}  # of every engine: --flags
+
     def __init__(self, name, model, workload, context, groups, rounds, passes=1):
         self.name, self.model, self.workload, self.context = name, model, workload, context
         self.groups, self.rounds, self.passes = groups, rounds, passes
@@ -84,7 +86,7 @@ class Campaign:
         turns step by step."""
         for number in range(self.groups):
             with Engine(self.name, **engine_options) as engine:
-                engine.load(self.model, context=self.context)
+                engine.load(self.model, context=self.context, **self.flags)
                 graph = engine.call("graph", workload=self.workload, probe=True)
                 units = list_units(graph)
                 arms = [{"id": "baseline", "kind": "baseline"}, {"id": "price", "kind": "price"}] + make_arms(units)
@@ -453,6 +455,7 @@ def main():
                         metavar="pp512|tg8@64")
     parser.add_argument("--rows", nargs="+", default=["dense_proj"], metavar="CATEGORY", help="of clocks")
     parser.add_argument("--engines", nargs="+", default=list(ENGINES))
+    parser.add_argument("--flags", nargs="+", default=[], metavar="NAME=VALUE", help="of the engines (campaigns only)")
     parser.add_argument("--groups", type=int, default=3, help="launches of each engine")
     parser.add_argument("--rounds", type=int, default=9, help="of every arm per launch (prefill: a third)")
     parser.add_argument("--pairs", type=int, default=140, help="per launch (hook: decode; aliases: in all)")
@@ -462,6 +465,7 @@ def main():
     parser.add_argument("--llama-bench", metavar="PROGRAM")
     options = parser.parse_args()
     random.seed(1)
+    Campaign.flags = dict(flag.split("=", 1) for flag in options.flags)
     for name in options.figures:
         figures[name](options)
 

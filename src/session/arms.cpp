@@ -1,4 +1,4 @@
-// Sums per pass first, medians over passes after: a sum of medians is no pass that ever ran.
+// Sums per step first, medians over steps after: a sum of medians is no step that ever ran.
 #include "session/arms.h"
 
 #include <algorithm>
@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <set>
 #include <utility>
+
+#include "session/block_check.h"
 
 namespace opledger::session {
 namespace {
@@ -37,16 +39,6 @@ double median_price_ns(const std::vector<json>& price_blocks) {
     }
   }
   return median_of(units);
-}
-
-/// Of every step of every pass; of the whole pass where it does not tell its steps.
-std::vector<double> step_times(const json& block) {
-  std::vector<double> steps;
-  for (const json& pass : block.at("passes")) {
-    for (const json& ns : pass.value("step_graph_ns", json::array({pass.at("graph_ns")})))
-      steps.push_back(ns);
-  }
-  return steps;
 }
 
 std::set<core::UnitName> units_of(const ArmPlan& arm) {
@@ -146,7 +138,8 @@ int stride_for(int layers, int copies, int interval) {
   return std::max(even, std::min(step, std::max(layers - 1, 1)));
 }
 
-bool settle_weights(const core::WorkloadGraph& graph, const json& prepared_arm, ArmPlan& arm) {
+bool settle_weights(const core::WorkloadGraph& graph, const json& prepared_arm, bool may_shadow,
+                    ArmPlan& arm) {
   std::set<core::UnitName> kept_same;
   for (const json& unit : prepared_arm.at("units")) {
     if (unit.at("weights") == "same") kept_same.insert({unit.at("unit").at(0), unit.at("unit").at(1)});
@@ -156,8 +149,10 @@ bool settle_weights(const core::WorkloadGraph& graph, const json& prepared_arm, 
   for (AskedUnit& asked : arm.units) {
     const core::Graph& g = graph.graphs[static_cast<size_t>(asked.unit.graph)];
     const int64_t bytes = weight_bytes_of(g, g.units[static_cast<size_t>(asked.unit.unit)]);
-    if (asked.weights == "sibling" && bytes > 0 && kept_same.count(asked.unit) > 0) {
-      asked.weights = asked.copies == 1 ? "same" : "shadow";
+    const bool is_single = asked.copies == 1;
+    const bool has_no_sibling = asked.weights == "sibling" && bytes > 0 && kept_same.count(asked.unit) > 0;
+    if (has_no_sibling && (is_single || may_shadow)) {
+      asked.weights = is_single ? "same" : "shadow";
       changed = true;
     }
     bytes_by_weights[asked.weights] += bytes;
@@ -178,7 +173,7 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
   std::vector<std::vector<double>> sums(scope_names.size());
   std::vector<double> steps;
   for (const json& block : stamp_blocks) {
-    const std::vector<double> graph_ns = step_times(block);
+    const std::vector<json> graph_ns = steps_of(block);
     for (size_t step = 0; step < graph_ns.size(); ++step) {
       const json& unit_ns = block.at("unit_ns").at(step);
       std::vector<double> sum(scope_names.size(), 0.0);
@@ -186,7 +181,7 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
         sum[static_cast<size_t>(unit_scope[u])] += unit_ns.at(u).get<double>() - price_ns;
       }
       for (size_t s = 0; s < sums.size(); ++s) sums[s].push_back(sum[s]);
-      steps.push_back(graph_ns[step] - price_ns * static_cast<double>(units.size()));
+      steps.push_back(graph_ns[step].get<double>() - price_ns * static_cast<double>(units.size()));
     }
   }
   const double step_ns = median_of(steps);

@@ -54,8 +54,10 @@ int stride_for(int layers, int copies, int interval);
 
 /// Settles what units that have weights but no sibling read. One copy reads the original's own, which it
 /// finds as far away as the original does; several would find what the first one brought, and read shadow
-/// copies. True when anything changed; the arm's id then names what most of its weight bytes read.
-bool settle_weights(const core::WorkloadGraph& graph, const nlohmann::json& prepared_arm, ArmPlan& arm);
+/// copies where `may_shadow`. True when anything changed; the arm's id then names what most of its weight
+/// bytes read.
+bool settle_weights(const core::WorkloadGraph& graph, const nlohmann::json& prepared_arm, bool may_shadow,
+                    ArmPlan& arm);
 
 struct ScopeShare {
   std::string scope;

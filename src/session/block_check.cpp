@@ -112,18 +112,8 @@ Status check_shared_inputs(const json& block) {
                  "is not 0: a copy could join its original's run, and its time means nothing");
 }
 
-// Passes that do not tell their steps have one.
-size_t count_steps(const json& block) {
-  size_t steps = 0;
-  for (const json& pass : block.at("passes")) {
-    const json told = pass.value("step_graph_ns", json());
-    steps += told.is_array() ? std::max<size_t>(1, told.size()) : 1;
-  }
-  return steps;
-}
-
 Status check_unit_times(const json& block, size_t units) {
-  const size_t steps = count_steps(block);
+  const size_t steps = steps_of(block).size();
   for (const char* key : {"unit_ns", "copy_ns"}) {
     if (!is_unit_table(block.value(key, json()), steps, units))
       return bad_key(key, "is not one time per unit and step");
@@ -155,6 +145,19 @@ Status check_surroundings(const json& block) {
 }
 
 }  // namespace
+
+std::vector<json> steps_of(const json& block) {
+  std::vector<json> steps;
+  for (const json& pass : block.at("passes")) {
+    const json told = pass.value("step_graph_ns", json());
+    if (told.is_array() && !told.empty()) {
+      steps.insert(steps.end(), told.begin(), told.end());
+    } else {
+      steps.push_back(pass.at("graph_ns"));
+    }
+  }
+  return steps;
+}
 
 Status check_block(const json& block, const std::string& workload, const ExpectedBlock& asked, size_t units) {
   if (!block.is_object()) return bad_key("params", "is no object");

@@ -130,16 +130,13 @@ Status CompareSession::verify(Side& side, size_t w) {
   return schedule.empty() ? Status{} : stint(side, w, schedule);
 }
 
-std::vector<Stint> CompareSession::round_of_side(const Side& side, size_t w) {
-  return round_of(side.workloads[w].arms, round_options(side, w), random_);
-}
-
 Status CompareSession::round(const std::vector<Side*>& sides, size_t w) {
   std::array<std::vector<Stint>, 2> rounds;
   std::array<double, 2> step_ns{};
   for (size_t s = 0; s < sides.size(); ++s) {
-    rounds[s] = round_of_side(*sides[s], w);
-    step_ns[s] = sides[s]->workloads[w].pass_ns / workloads_[w].steps();
+    const SideWorkload& known = sides[s]->workloads[w];
+    rounds[s] = round_of(known.arms, round_options(*sides[s], w), random_);
+    step_ns[s] = known.pass_ns / workloads_[w].steps();
   }
   std::array<size_t, 2> order{0, 1};
   // A B, B A, A B: neither side is always the one that comes later.

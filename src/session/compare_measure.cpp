@@ -1,4 +1,5 @@
-// Schedules measured, by one engine at a time: what is asked, what comes back, where it is written.
+// Schedules measured, by one engine or by two that change places: what is asked, what comes back, where it is
+// written.
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>

@@ -116,10 +116,10 @@ Status CompareSession::prepare(Side& side, size_t w) {
   Result<json> reply = ask_prepare(side, w, known.arms);
   if (!reply) return reply.error();
   bool has_changed = false;
-  for (size_t i = 0; i < known.arms.size() && side.can_give("shadow"); ++i) {
-    if (known.arms[i].is_replay()) {
-      has_changed |= settle_weights(known.graph, reply->at("arms").at(i), known.arms[i]);
-    }
+  for (size_t i = 0; i < known.arms.size(); ++i) {
+    if (!known.arms[i].is_replay()) continue;
+    has_changed |=
+        settle_weights(known.graph, reply->at("arms").at(i), side.can_give("shadow"), known.arms[i]);
   }
   if (has_changed) {
     reply = ask_prepare(side, w, known.arms);

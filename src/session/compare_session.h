@@ -65,7 +65,6 @@ class CompareSession {
   Status verify(Side& side, size_t w);
   /// One round of every side: turns of the same scope together, other stints one after the other.
   Status round(const std::vector<Side*>& sides, size_t w);
-  std::vector<Stint> round_of_side(const Side& side, size_t w);
   Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;

@@ -246,13 +246,8 @@ class Suite {
       if (block["verify"] == true || block["head_ns"].is_null() || block["unit_ns"].is_null()) continue;
       ++stamped;
       size_t row = 0;
-      for (size_t p = 0; p < block["passes"].size(); ++p) {
-        const json& pass = block["passes"][p];
-        for (const json& graph_ns : pass.value("step_graph_ns", json::array({pass["graph_ns"]}))) {
-          worst_ns =
-              std::max<int64_t>(worst_ns, std::abs(stamped_sum(block, row++) - graph_ns.get<int64_t>()));
-        }
-      }
+      for (const json& graph_ns : steps_of(block))
+        worst_ns = std::max<int64_t>(worst_ns, std::abs(stamped_sum(block, row++) - graph_ns.get<int64_t>()));
     }
     const std::string name = id + ": head, units, copies and tail are the stamped step";
     if (stamped == 0) return not_run(name, "no arm is stamped");

@@ -111,7 +111,7 @@ std::vector<const ArmPlan*> order_of(const std::vector<ArmPlan>& arms, const Rou
 
 // The same on both sides, or the engines would not hold at the same steps.
 void share(ScheduleEntry& a, ScheduleEntry& b, const std::array<double, 2>& step_ns) {
-  // Two engines changing places every 60 ms told their ratio with a sixth of the error of every second; a
+  // Two engines changing places every 60 ms told their ratio with a fifth of the error of every second; a
   // change costs a step of warming up.
   constexpr double kBurstNs = 1e8;
   const double burst_ns = std::max(a.cost_ratio * step_ns[0], b.cost_ratio * step_ns[1]);

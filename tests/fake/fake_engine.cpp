@@ -434,7 +434,8 @@ json FakeEngine::measure(const json& params) {
   const Workload& workload = workload_named(params);
   int blocks = 0;
   for (const json& entry : required(params, "schedule", json::value_t::array)) {
-    const int64_t burst_steps = entry.value("verify", false) ? 0 : entry.value("burst_steps", 0);
+    const bool holds = !entry.value("verify", false) && !script_.never_holds;
+    const int64_t burst_steps = holds ? entry.value("burst_steps", 0) : 0;
     const int64_t steps = entry.at("passes").get<int64_t>() * (workload.is_decode ? workload.tokens : 1);
     for (int64_t step = burst_steps; burst_steps > 0 && step < steps; step += burst_steps) hold();
     for (const json& arm : required(entry, "arms", json::value_t::array)) {

@@ -34,6 +34,7 @@ Script read_script(const std::string& program_path) {
   take("damaging_units", script.damaging_units);
   take("refused_units", script.refused_units);
   take("stamp_changes_digest", script.stamp_changes_digest);
+  take("never_holds", script.never_holds);
   take("state_changes", script.state_changes);
   take("logit_shift", script.logit_shift);
   for (const nlohmann::json& fault : text.value("faults", nlohmann::json::array())) {

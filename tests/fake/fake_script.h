@@ -39,6 +39,7 @@ struct Script {
   std::vector<int> damaging_units;  ///< a replay that holds one of these damages lasting memory
   std::vector<int> refused_units;   ///< prepare refuses to replay these
   bool stamp_changes_digest = false;
+  bool never_holds = false;    ///< between bursts
   bool state_changes = false;  ///< replays damage lasting memory
   double logit_shift = 0.0;    ///< moves this engine's logits away from the other's
   std::vector<Fault> faults;

@@ -243,6 +243,7 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"version", R"({"protocol": "1"})", "says who it is"},
         Breach{"digest", R"({"breaking_units": [3]})", "pp16: every arm gives the baseline's logits"},
         Breach{"stamp", R"({"stamp_changes_digest": true})", "tg4@8: every arm gives the baseline's logits"},
+        Breach{"hold", R"({"never_holds": true})", "tg4@8: holds after every burst"},
         Breach{"state", R"({"state_changes": true})", "pp16: every arm leaves the baseline's KV and state"},
         Breach{"death", R"({"faults": [{"method": "measure", "act": "die"}]})",
                "pp16: measures a block for every arm of a turn"},

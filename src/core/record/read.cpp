@@ -321,10 +321,10 @@ ArmsFacts read_arms(const Json& line) {
 }
 
 std::optional<std::vector<std::vector<int64_t>>> maybe_table(const Json& object, const char* key,
-                                                             size_t passes) {
+                                                             size_t rows) {
   const Json* value = find(object, key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_array() || value->size() != passes) wrong(key, "a list with one list per step");
+  if (!value->is_array() || value->size() != rows) wrong(key, "a list with one list per step");
   std::vector<std::vector<int64_t>> table;
   for (const Json& row : *value) table.push_back(integers(row, key, as_time));
   return table;

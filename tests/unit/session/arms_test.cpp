@@ -90,16 +90,17 @@ TEST(WeightsWithoutASibling, AreTheOriginalsOwnForOneCopyAndShadowsForMore) {
                         {{"unit", {0, 1}}, {"weights", "same"}},
                         {{"unit", {0, 2}}, {"weights", "same"}},
                         {{"unit", {0, 3}}, {"weights", "same"}}}}};
-  EXPECT_TRUE(settle_weights(graph, prepared, single));
+  EXPECT_TRUE(settle_weights(graph, prepared, false, single));
   EXPECT_EQ(single.units[3].weights, "same");
   EXPECT_EQ(single.id, "replay:all:same:1");  // 128 of 192 bytes
-  EXPECT_FALSE(settle_weights(graph, prepared, single));
-  EXPECT_TRUE(settle_weights(graph, prepared, arm));
+  EXPECT_FALSE(settle_weights(graph, prepared, false, single));
+  EXPECT_FALSE(settle_weights(graph, prepared, false, arm));
+  EXPECT_TRUE(settle_weights(graph, prepared, true, arm));
   EXPECT_EQ(arm.units[0].weights, "sibling");
   EXPECT_EQ(arm.units[1].weights, "sibling");  // reads no weight: whatever it is asked for, it stays as it is
   EXPECT_EQ(arm.units[3].weights, "shadow");
   EXPECT_EQ(arm.id, "replay:all:shadow:2");
-  EXPECT_FALSE(settle_weights(graph, prepared, arm));
+  EXPECT_FALSE(settle_weights(graph, prepared, true, arm));
 }
 
 json stamp_block(const std::vector<std::vector<int>>& unit_ns, const std::vector<int>& graph_ns) {

@@ -85,7 +85,7 @@ TEST(Pairing, InSharedStintsStepsAreComparedWithStepsBesideThem) {
     sides.add_steps(sides.a, stint, {144, 144, 432});
     sides.add_steps(sides.b, stint, {100, 100, stint == 1 ? 300.0 : 900.0});
   }
-  TwoSides::set_total(sides.a, 144, 0);
+  TwoSides::set_total(sides.a, 242, 0);
   TwoSides::set_total(sides.b, 100, 0);
   tell_at_one_speed(sides.a, sides.b);
   EXPECT_NEAR(sides.a.graph_ms.at(1) / sides.b.graph_ms.at(1), 1.44, 1e-9);
