@@ -13,6 +13,8 @@ import unittest
 
 OPLEDGER = os.environ["OPLEDGER_BINARY"]
 FAKE_ENGINE = os.environ["OPLEDGER_FAKE_ENGINE"]
+SCHEMA = pathlib.Path(__file__).parents[2] / "schema/record.schema.json"
+RECORD_VERSION = json.loads(SCHEMA.read_text())["$defs"]["header"]["properties"]["version"]["const"]
 
 
 def gguf(architecture="llama"):
@@ -118,7 +120,8 @@ class BadInput(unittest.TestCase):
 
     def test_output_that_nobody_gets(self):
         record = self.folder / "r.json"
-        record.write_text(json.dumps({"type": "header", "schema": "opledger-record", "version": 1, "machine": {"cores": 1}}) + "\n")
+        record.write_text(json.dumps({"type": "header", "schema": "opledger-record", "version": RECORD_VERSION,
+                                      "machine": {"cores": 1}}) + "\n")
         graph = ("graph", self.fake("fake_a"), "-m", self.model, "-p", "8")
         for arguments in (("report", record), ("report", record, "--json", "-"), graph, (*graph, "--json", "-"),
                           ("engine", "list"), ("--help",), ("skeleton", "--arch", "llama", "--layers", "1", "--vocab", "256",
