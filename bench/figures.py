@@ -326,6 +326,7 @@ def clocks(options):
                     {"id": "stamp", "kind": "stamp"}, replay(units, "plain", "replay", row, "sibling"),
                     replay(units, "copies", "stamped_replay", row, "sibling")]))
                 rows.append([f"{name} {workload['id']} {row}", *clock_figures(groups, row)])
+                progress(" | ".join(rows[-1]))
     print("### Two clocks, ms; limit: the larger of 5% of the row and 0.5% of the pass\n")
     table(["row", "pass", "o", "c - o", "plain increment", "predicted - plain", "limit"], rows)
 
@@ -361,7 +362,8 @@ def hook(options):
     """The hook with nothing inserted against no hook at all, toggled in one process."""
     rows = []
     for name in options.engines:
-        for workload, pairs in ((decode(8, 64), options.pairs), (prefill(512), max(3, options.pairs // 7))):
+        for workload in options.workloads:
+            pairs = options.pairs if workload["kind"] == "decode" else max(3, options.pairs // 7)
             ratios = []
             for _ in range(options.groups):
                 with Engine(name) as engine:
@@ -426,7 +428,7 @@ def aliases(options):
 
 def repeat(options):
     """Ledgers made again and again: rows called real, and with which sign."""
-    sessions.repeat(options, os.environ["OPLEDGER_BINARY"], first_model(options), table)
+    sessions.repeat(options, os.environ["OPLEDGER_BINARY"], first_model(options), CACHE / "bench/repeat", table)
 
 
 def llama_bench(options):
@@ -458,7 +460,7 @@ def main():
     parser.add_argument("--flags", nargs="+", default=[], metavar="NAME=VALUE", help="of the engines (campaigns only)")
     parser.add_argument("--groups", type=int, default=3, help="launches of each engine")
     parser.add_argument("--rounds", type=int, default=9, help="of every arm per launch (prefill: a third)")
-    parser.add_argument("--pairs", type=int, default=140, help="per launch (hook: decode; aliases: in all)")
+    parser.add_argument("--pairs", type=int, default=140, help="per launch (hook: prefill a seventh; aliases: in all)")
     parser.add_argument("--runs", type=int, default=5, help="ledgers of each pair (repeat)")
     parser.add_argument("--budget", default="180s", help="of each ledger (repeat)")
     parser.add_argument("--prompt", type=int, default=512, help="prefill tokens (repeat)")

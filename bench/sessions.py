@@ -3,18 +3,22 @@ import json
 import math
 import statistics
 import subprocess
+import sys
 import tempfile
 
 
-def repeat(options, opledger, model, show_table):
-    """Ledgers made again and again: rows called real, and with which sign."""
+def repeat(options, opledger, model, folder, show_table):
+    """Ledgers made again and again: rows called real, and with which sign. Their records stay in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     pairs = [("llama", "ik", ["-p", str(options.prompt), "-n", "16", "-d", "64"]),
              ("llama@fa=0", "llama@fa=1", ["-n", "16", "-d", "1024"])]
     rows = []
     for a, b, workload in pairs:
         signs = {}
-        for _ in range(options.runs):
-            for name, row in rows_of(opledger, [a, b, "-m", str(model), *workload, "--budget", options.budget]):
+        for run in range(options.runs):
+            record = folder / f"{a}-{b}-{run}.json.gz"
+            for name, row in rows_of(opledger, [a, b, "-m", str(model), *workload, "--budget", options.budget,
+                                                "--record", str(record)]):
                 sign = 0 if not row["real"] else (1 if row["gap"]["ms"] > 0 else -1)
                 signs.setdefault((name, row["scope"]), []).append(sign)
         for (name, scope), seen in signs.items():
@@ -32,6 +36,9 @@ def rows_of(opledger, arguments):
         if done.returncode not in (0, 4):
             raise SystemExit(f"compare gave {done.returncode}: {done.stderr}")
         ledger = json.load(open(out.name, encoding="utf-8"))
+    for workload in ledger["workloads"]:
+        failed = ", ".join(check["name"] for check in workload["checks"] if check["status"] == "failed")
+        print(f"{' '.join(arguments[:2])} {workload['name']}: failed checks: {failed or 'none'}", file=sys.stderr, flush=True)
     return [(workload["name"], row) for workload in ledger["workloads"] for row in workload["rows"]]
 
 
