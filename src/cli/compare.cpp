@@ -103,6 +103,13 @@ Result<session::CompareOptions> options_of(BenchFlags& parsed) {
   return compare;
 }
 
+// To stderr: stdout gets one ledger, the whole session's. What cannot be told yet is told at the end.
+void print_so_far(const std::string& record_text) {
+  const Result<core::Record> record = core::parse_record(record_text, "this session's record");
+  const Result<std::string> ledger = record ? ledger_text(*record) : Result<std::string>(record.error());
+  if (ledger) fmt::print(stderr, "\nThe ledger so far; it goes on, and intervals narrow.\n\n{}\n", *ledger);
+}
+
 Result<int> run_compare(const std::vector<std::string>& arguments) {
   Result<BenchFlags> parsed = parse_bench_flags(
       arguments, {"prompt-file", "rows", "budget", "record", "json", "seed", "engine-timeout"});
@@ -118,6 +125,7 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
   const platform::SteadyClock clock;
   const platform::Interrupt interrupt;
   session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
+  options->show_so_far = print_so_far;
   Result<session::CompareOutcome> outcome = session::run_compare(*options, clock, interrupt, progress);
   if (!outcome) return outcome.error();
   const Result<core::Record> record = core::parse_record(outcome->record_text, "this session's record");

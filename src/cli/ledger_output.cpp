@@ -36,6 +36,12 @@ Result<core::RulesByFamily> rules_of(const core::Record& record) {
   return rules;
 }
 
+Result<core::Ledger> ledger_of(const core::Record& record) {
+  const Result<core::RulesByFamily> rules = rules_of(record);
+  if (!rules) return rules.error();
+  return core::analyse(record, *rules);
+}
+
 }  // namespace
 
 Status check_output(const LedgerOutput& output) {
@@ -49,10 +55,14 @@ Status check_output(const LedgerOutput& output) {
   return {};
 }
 
+Result<std::string> ledger_text(const core::Record& record) {
+  const Result<core::Ledger> ledger = ledger_of(record);
+  if (!ledger) return ledger.error();
+  return report::render(*ledger, report::Format::kTerminal, {});
+}
+
 Result<int> print_ledger(const core::Record& record, const LedgerOutput& output) {
-  const Result<core::RulesByFamily> rules = rules_of(record);
-  if (!rules) return rules.error();
-  const Result<core::Ledger> ledger = core::analyse(record, *rules);
+  const Result<core::Ledger> ledger = ledger_of(record);
   if (!ledger) return ledger.error();
   const bool is_json_only = output.json_path == "-";
   if (!output.json_path.empty() && !is_json_only) {

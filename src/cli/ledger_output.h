@@ -18,6 +18,9 @@ struct LedgerOutput {
 /// Fails (bad input) where the JSON file could not be written: to be asked before anything is measured.
 Status check_output(const LedgerOutput& output);
 
+/// The ledger of a record as plain text for a terminal. Errors as analyse() gives them.
+Result<std::string> ledger_text(const core::Record& record);
+
 /// Analyses and prints. The exit code: 0, or 4 when a check did not hold or a verdict is "cannot tell".
 /// Errors as analyse() gives them; environment when stdout does not take it.
 Result<int> print_ledger(const core::Record& record, const LedgerOutput& output);

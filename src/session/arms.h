@@ -44,9 +44,12 @@ std::vector<core::UnitName> units_in_order(const core::WorkloadGraph& graph);
 /// Bytes of the weights that a unit's nodes read.
 int64_t weight_bytes_of(const core::Graph& graph, const core::Unit& unit);
 
-/// Copies that make an increment of at least a tenth of the pass, at most 16, for a scope with this share of
-/// it.
+/// Copies that make the two clocks of a row comparable: so many that what they may differ by (5% of the row,
+/// at least 0.5% of the pass) adds up to 4% of the pass, at most 8.
 int copies_for(double share_ratio);
+
+/// Copies that make an increment of at least a tenth of the pass, at most 16.
+int copies_of_dear(double share_ratio);
 
 /// Layers between an original and its copy's weights: as far as `copies` copies leave room for, and a whole
 /// number of `interval`s, after which a hybrid model's layers are of the same sort again.
@@ -74,11 +77,12 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
                                      const std::vector<nlohmann::json>& stamp_blocks,
                                      const std::vector<nlohmann::json>& price_blocks);
 
-/// `replay` and `stamped_replay` of one scope. One copy of each unit where the scope reads no weights,
-/// however small it is: only weights have siblings, so a second copy would find in the cache what the first
-/// one read.
+/// `replay` and `stamped_replay` of one scope, whose increments are compared; where they hold several copies,
+/// a `stamped_replay` with one besides, which is compared with its original: of several, the later ones find
+/// in a cache what the first one read (only weights have siblings). `is_dear`: passes are few, so there is no
+/// arm besides, and what reads no weights is copied once.
 std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std::string>& engine_arms,
-                                 int layers, int interval);
+                                 int layers, int interval, bool is_dear);
 
 /// One stamped replay with one copy of every unit of all of `rows`. Empty without rows, or when the engine
 /// has no such arm.

@@ -43,6 +43,9 @@ struct CompareOptions {
   int max_rounds = 40;
   int max_groups = kMostGroups;                      ///< at least three
   int64_t largest_probe_bytes = int64_t{256} << 20;  ///< of the working-set probe, which looks for the knee
+  /// Called once, with the record so far, when three launch groups tell something and half of the time is
+  /// gone (or 100 s): whoever waits sees a first ledger. Not where the rest takes less than 20 s.
+  std::function<void(const std::string& record_text)> show_so_far;
   /// Gives the rules of an engine family.
   std::function<Result<std::shared_ptr<const core::RuleSet>>(const std::string& family)> rules_of;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/record/write.h"
+#include "core/stats/interval.h"
 #include "platform/machine.h"
 #include "session/compare_session.h"
 
@@ -154,8 +155,22 @@ Status CompareSession::round(const std::vector<Side*>& sides, size_t w) {
     }
   }
   for (Side* side : sides) ++side->workloads[w].rounds;
+  show_so_far();
   progress_.show(fmt::format("group {} of {}: {}", group_, plan_.groups, workloads_[w].facts.id));
   return {};
+}
+
+// Both engines are stopped: looking takes time of the budget, and none of a measurement's.
+void CompareSession::show_so_far() {
+  constexpr double kLatestNs = 100e9;
+  constexpr double kLeastLeftNs = 20e9;
+  if (has_shown_ledger_ || !options_.show_so_far || group_ < core::kFewestForInterval) return;
+  const auto gone_ns = static_cast<double>(clock_.now_ns() - started_ns_);
+  const bool is_time = gone_ns >= std::min(kLatestNs, 0.5e9 * options_.budget_s);
+  if (!is_time || left_ns() < kLeastLeftNs) return;
+  has_shown_ledger_ = true;
+  progress_.clear();
+  options_.show_so_far(log_.text());
 }
 
 Status CompareSession::rounds(std::vector<Side*> sides, size_t w, int64_t end_ns) {

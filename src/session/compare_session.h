@@ -66,6 +66,7 @@ class CompareSession {
   /// One round of every side: turns of the same scope together, other stints one after the other.
   Status round(const std::vector<Side*>& sides, size_t w);
   Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
+  void show_so_far();
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;
   /// Of a later launch group.
@@ -98,12 +99,15 @@ class CompareSession {
     std::string workload;  ///< empty: of all
   };
   void choose();
+  /// What fits the time left, given the plan's groups. `base_ns`: a launch group without replays.
+  [[nodiscard]] std::vector<size_t> affordable_replays(const std::vector<ReplayCandidate>& candidates,
+                                                       double base_ns) const;
   void add_candidates(size_t w, Candidates& found) const;
   void add_candidate(size_t w, const std::string& scope, double share_ratio,
                      std::array<std::vector<ArmPlan>, 2> arms, Candidates& found) const;
   void take(const Candidates& found, const std::vector<size_t>& chosen);
   void add_brackets();
-  [[nodiscard]] std::vector<ArmPlan> missing_brackets(const Side& side, size_t w) const;
+  std::vector<ArmPlan> missing_brackets(Side& side, size_t w) const;
   /// What these arms add to a round.
   [[nodiscard]] double added_time_ns(const Side& side, size_t w, std::vector<ArmPlan> arms) const;
   Status check_replays(Side& side, size_t w);
@@ -139,6 +143,7 @@ class CompareSession {
   int64_t turn_ = 0;      ///< likewise
   int64_t sequence_ = 0;  ///< likewise
   bool has_chosen_replays_ = false;
+  bool has_shown_ledger_ = false;
   bool is_resident_ = true;
   std::vector<NotRun> not_run_;
 };

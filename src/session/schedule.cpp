@@ -59,8 +59,9 @@ std::vector<std::vector<const ArmPlan*>> arms_by_turn(const std::vector<ArmPlan>
 
 std::vector<Stint> interleaved_round(const std::vector<ArmPlan>& arms, const RoundOptions& options,
                                      Random& random) {
-  // The engines change places about every second: a machine's speed drifts by tenths within ten.
+  // Long enough for its warm-ups not to matter, but what else is to be measured must have its turn soon.
   constexpr double kTurnNs = 1e9;
+  constexpr int kStepsOfTurn = 16;
   constexpr double kWarmUpNs = 1.5e7;
   constexpr int kFewestPriceSteps = 3;
   std::vector<Stint> round;
@@ -73,7 +74,9 @@ std::vector<Stint> interleaved_round(const std::vector<ArmPlan>& arms, const Rou
       if (arm->is_replay()) entry.scope = arm->scope;
     }
     random.shuffle(entry.arms);
-    entry.passes = options.is_tight ? 1 : times_within(kTurnNs, entry.cost_ratio * options.pass_ns);
+    entry.passes = options.is_tight ? 1
+                                    : std::min(times_within(kTurnNs, entry.cost_ratio * options.pass_ns),
+                                               (kStepsOfTurn + options.steps - 1) / options.steps);
     const bool has_price = std::any_of(turn.begin(), turn.end(), is_price);
     // Measured once in a launch group, and the first one decides what is replayed: one disturbed step of a
     // few would move it.

@@ -30,11 +30,12 @@ struct SideWorkload {
   std::vector<int> unit_scope;  ///< in unit order
   std::set<core::UnitName> excluded;
   std::vector<ArmPlan> arms;
-  std::set<std::string> checked_arms;  ///< ids whose digests were compared with the baseline's
-  BlocksByArm timed_blocks;            ///< of this launch group, without baselines
-  double pass_ns = 0;                  ///< of a baseline, from what was seen last; 0 before
-  double cost_ratio = 1.0;             ///< time that measuring takes over the sum of its passes
-  int rounds = 0;                      ///< in this launch group
+  std::set<std::string> checked_arms;     ///< ids whose digests were compared with the baseline's
+  std::map<std::string, int> far_copies;  ///< by arm: launch groups in which its copies were unlike originals
+  BlocksByArm timed_blocks;               ///< of this launch group, without baselines
+  double pass_ns = 0;                     ///< of a baseline, from what was seen last; 0 before
+  double cost_ratio = 1.0;                ///< time that measuring takes over the sum of its passes
+  int rounds = 0;                         ///< in this launch group
 };
 
 // NOLINTNEXTLINE(bugprone-exception-escape): the JSON library's move may throw by its declaration alone

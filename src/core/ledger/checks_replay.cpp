@@ -40,11 +40,20 @@ struct Bracket {
   double low_ms = 0, high_ms = 0;
 };
 
-Bracket bracket_of(const ScopeSide& side, double copy_ms) {
-  Bracket bracket{false, copy_ms, copy_ms};
+// The replay whose copies are compared with their originals: of several copies of a unit, the later ones may
+// find closer what the first one read.
+const ReplayFigures& of_one_copy(const ScopeSide& side) {
+  const auto found = std::find_if(side.replays.begin(), side.replays.end(), [](const ReplayFigures& replay) {
+    return replay.copies == 1 && replay.copy_ms;
+  });
+  return found == side.replays.end() ? side.replays.front() : *found;
+}
+
+Bracket bracket_of(const ScopeSide& side, const ReplayFigures& judged) {
+  Bracket bracket{false, *judged.copy_ms, *judged.copy_ms};
   std::set<std::string> weights;
   for (const ReplayFigures& replay : side.replays) {
-    if (!replay.copy_ms) continue;
+    if (!replay.copy_ms || replay.copies != judged.copies) continue;
     weights.insert(replay.weights);
     bracket.low_ms = std::min(bracket.low_ms, *replay.copy_ms);
     bracket.high_ms = std::max(bracket.high_ms, *replay.copy_ms);
@@ -56,16 +65,17 @@ Bracket bracket_of(const ScopeSide& side, double copy_ms) {
 // A copy must cost what its original does, or differ because its weights came from elsewhere. That is shown
 // when near weights and shadows (farther) lie on both sides of the original, or when bytes said `warm`
 // beforehand. A difference that is not resolved is not explained either.
-Judgement judge_copies(const ScopeSide& side, const ReplayFigures& best, double tolerance_ms) {
-  Judgement plain = judge_difference("c - o", best.copy_excess, tolerance_ms);
-  if (plain.held || !best.copy_excess || !best.copy_excess->interval) return plain;
-  const Interval& excess = *best.copy_excess->interval;
+Judgement judge_copies(const ScopeSide& side, double tolerance_ms) {
+  const ReplayFigures& judged = of_one_copy(side);
+  Judgement plain = judge_difference("c - o", judged.copy_excess, tolerance_ms);
+  if (plain.held || !judged.copy_excess || !judged.copy_excess->interval) return plain;
+  const Interval& excess = *judged.copy_excess->interval;
   const bool is_apart = excess.low > tolerance_ms || excess.high < -tolerance_ms;
   if (!is_apart) return plain;
-  if (best.is_warm && excess.high < 0) return {true, plain.text + " (warm by bytes)"};
-  const Bracket bracket = bracket_of(side, *best.copy_ms);
+  if (judged.is_warm && excess.high < 0) return {true, plain.text + " (warm by bytes)"};
+  const Bracket bracket = bracket_of(side, judged);
   if (!bracket.is_whole) return {false, plain.text + ", and no bracket of near and shadow weights"};
-  const double original_ms = *best.original_ms;
+  const double original_ms = *judged.original_ms;
   const bool held =
       bracket.low_ms - tolerance_ms <= original_ms && original_ms <= bracket.high_ms + tolerance_ms;
   return {held, fmt::format("{}; copies of near and shadow weights {} to {} {} the original, {}", plain.text,
@@ -81,7 +91,7 @@ Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
       return {false, "its replay has no baselines"};
     return judge_difference("increment - stamp", best.increment_excess, tolerance);
   }
-  Judgement copies = judge_copies(side, best, tolerance);
+  Judgement copies = judge_copies(side, tolerance);
   if (row_ms <= kLargeRowRatio * pass_ms) return copies;
   const Judgement clocks =
       judge_difference("c - (o - o') + neighbours - increment", best.disagreement, tolerance);
@@ -103,7 +113,7 @@ Check clocks_agree(const PairSamples& pair, const ScopeFigures& figures, Side wh
   check.limit = clock_tolerance_ms(*row, *pass);
   const bool is_large = *row > kLargeRowRatio * *pass;
   const std::optional<Estimate>& judged =
-      !best.copy_ms ? best.increment_excess : (is_large ? best.disagreement : best.copy_excess);
+      !best.copy_ms ? best.increment_excess : (is_large ? best.disagreement : of_one_copy(side).copy_excess);
   if (judged) check.value = judged->centre;
   check.status = judgement.held ? CheckStatus::kHeld : CheckStatus::kFailed;
   check.text = fmt::format("{}: {}", figures.scope->name, judgement.text);
@@ -118,9 +128,9 @@ std::optional<LineFit> line_over_copies(const ScopeSide& side, const std::string
   for (const ReplayFigures& replay : side.replays) {
     if (replay.weights != weights) continue;
     for (const auto& [turn, increment] : replay.increment_by_turn) {
-      copies.push_back(replay.plain_copies);
-      total_ms.push_back(increment * replay.plain_copies);
-      seen.insert(replay.plain_copies);
+      copies.push_back(replay.copies);
+      total_ms.push_back(increment * replay.copies);
+      seen.insert(replay.copies);
     }
   }
   const bool has_all = seen.count(1) > 0 && seen.count(2) > 0 && seen.count(4) > 0;

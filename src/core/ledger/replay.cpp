@@ -140,16 +140,83 @@ PassFigure net_originals(const SideSamples& samples, const UnitMask& covered) {
   };
 }
 
+// The four arms of a turn that tell how far two clocks are apart. All of them are empty, or none.
+struct TwoClocks {
+  const Block* stamped = nullptr;  // its copies stamped
+  const Block* stamp = nullptr;
+  const Block* plain = nullptr;
+  const Block* baseline = nullptr;
+};
+
+std::map<TurnKey, TwoClocks> turns_with_two_clocks(const SideSamples& samples, const std::string& stamped,
+                                                   const std::string& plain) {
+  std::map<TurnKey, TwoClocks> turns;
+  const auto add = [&](const std::string& arm, const Block* TwoClocks::*member) {
+    for (const Block* block : samples.blocks_of(arm))
+      turns[{{block->place.group, block->place.round}, block->place.turn}].*member = block;
+  };
+  add(stamped, &TwoClocks::stamped);
+  add("stamp", &TwoClocks::stamp);
+  add(plain, &TwoClocks::plain);
+  add("baseline", &TwoClocks::baseline);
+  std::erase_if(turns, [](const auto& entry) {
+    const TwoClocks& turn = entry.second;
+    return turn.stamped == nullptr || turn.stamp == nullptr || turn.plain == nullptr ||
+           turn.baseline == nullptr;
+  });
+  return turns;
+}
+
+// predicted - increment in each step of a pass, the four arms side by side: what lies between them is some
+// 50 ms of the machine, not a turn. In ms; empty where passes do not tell their steps.
+std::vector<double> disagreements(const SideSamples& samples, const TwoClocks& turn, size_t pass,
+                                  const ReplayFigures& replay, double clocks_ms) {
+  std::vector<double> found;
+  const auto speeds = samples.speeds.find(turn.baseline);
+  const auto graph = samples.graph_ms.find(turn.baseline->place.group);
+  if (speeds == samples.speeds.end() || graph == samples.graph_ms.end()) return found;
+  const std::vector<double>& baseline_ns = speeds->second[pass].step_baseline_ns;
+  const auto steps_of = [pass](const Block* block) -> const std::vector<int64_t>& {
+    return block->passes[pass].step_graph_ns;
+  };
+  for (const Block* block : {turn.stamped, turn.stamp, turn.plain, turn.baseline}) {
+    if (pass >= block->passes.size() || steps_of(block).size() != baseline_ns.size()) return found;
+  }
+  for (size_t i = 0; i < baseline_ns.size(); ++i) {
+    const auto stamped_ns = static_cast<double>(steps_of(turn.stamped)[i] - steps_of(turn.stamp)[i]);
+    const auto plain_ns = static_cast<double>(steps_of(turn.plain)[i] - steps_of(turn.baseline)[i]);
+    found.push_back(((stamped_ns - plain_ns) / baseline_ns[i] * graph->second - clocks_ms) / replay.copies);
+  }
+  return found;
+}
+
 std::optional<double> middle(const TurnFigures& figures) {
   return median_of(values_of(figures));
 }
 
-void add_plain(const SideSamples& samples, const std::string& arm, int copies, ReplayFigures& out) {
-  out.plain_copies = copies;
-  const double scale = samples.ms_per_ns / copies;
+void add_plain(const SideSamples& samples, const std::string& arm, ReplayFigures& out) {
+  const double scale = samples.ms_per_ns / out.copies;
   const PassFigure excess = excess_over_baseline(samples, 0);
   out.increment_ms = medians_by_group(samples, arm, scale, excess);
   out.increment_by_turn = medians_by_turn(samples, arm, scale, excess);
+}
+
+// Over all steps of all turns, if they were told, in three turns or more.
+std::optional<Estimate> disagreement_by_steps(const SideSamples& samples, const std::string& stamped,
+                                              const std::string& plain, const ReplayFigures& replay) {
+  const auto turns = turns_with_two_clocks(samples, stamped, plain);
+  if (turns.size() < kFewestForInterval) return std::nullopt;
+  const auto clocks = static_cast<double>(samples.calls_in(replay.covered));
+  std::vector<double> steps;
+  for (const auto& [key, turn] : turns) {
+    const std::optional<double> price_ns = samples.price_of(key.round.first);
+    if (!price_ns) return std::nullopt;
+    for (size_t pass = 0; pass < turn.baseline->passes.size(); ++pass) {
+      const auto of_pass = disagreements(samples, turn, pass, replay, *price_ns * clocks * samples.ms_per_ns);
+      steps.insert(steps.end(), of_pass.begin(), of_pass.end());
+    }
+  }
+  return trimmed_mean_interval(steps);
 }
 
 void add_stamped(const SideSamples& samples, const Arm& stamped_arm, const Arm* plain, int copies,
@@ -164,9 +231,9 @@ void add_stamped(const SideSamples& samples, const Arm& stamped_arm, const Arm* 
   const TurnFigures excess = medians_by_turn(samples, arm, ms, excess_over_baseline(samples, all + covered));
   const Reference original = reference(samples, "stamp", ms, net_originals(samples, out.covered));
   const Reference stamped = reference(samples, "stamp", ms, excess_over_baseline(samples, all));
-  const Reference increment = plain == nullptr ? Reference{}
-                                               : reference(samples, plain->id, ms / out.plain_copies,
-                                                           excess_over_baseline(samples, 0));
+  const Reference increment =
+      plain == nullptr ? Reference{}
+                       : reference(samples, plain->id, ms / copies, excess_over_baseline(samples, 0));
 
   TurnFigures o, predicted, neighbours, copy_excess, disagreement;
   for (const auto& [key, copy] : c) {
@@ -192,7 +259,8 @@ void add_stamped(const SideSamples& samples, const Arm& stamped_arm, const Arm* 
   out.neighbours_ms = middle(neighbours);
   out.predicted_ms = middle(predicted);
   out.copy_excess = trimmed_mean_interval(values_of(copy_excess));
-  out.disagreement = trimmed_mean_interval(values_of(disagreement));
+  if (plain != nullptr && !is_shared) out.disagreement = disagreement_by_steps(samples, arm, plain->id, out);
+  if (!out.disagreement) out.disagreement = trimmed_mean_interval(values_of(disagreement));
 }
 
 void add_increment_excess(const SideSamples& samples, ReplayFigures& out) {
@@ -206,14 +274,12 @@ void add_increment_excess(const SideSamples& samples, ReplayFigures& out) {
   if (!out.original_ms) out.original_ms = median_of(values_of(original.by_group));
 }
 
-// The plain twin of a stamped arm: the same weights, and the same number of copies if there is one.
+// The plain twin of a stamped arm: the same weights and copies.
 const Arm* plain_twin(const std::vector<const Arm*>& plain, const Arm& stamped) {
-  const Arm* twin = nullptr;
-  for (const Arm* arm : plain) {
-    if (weights_in_id(arm->id) != weights_in_id(stamped.id)) continue;
-    if (twin == nullptr || arm->copies == stamped.copies) twin = arm;
-  }
-  return twin;
+  const auto twin = std::find_if(plain.begin(), plain.end(), [&](const Arm* arm) {
+    return weights_in_id(arm->id) == weights_in_id(stamped.id) && arm->copies == stamped.copies;
+  });
+  return twin == plain.end() ? nullptr : *twin;
 }
 
 ReplayFigures figures_of(const SideSamples& samples, const Arm& named_by, const Arm* plain,
@@ -227,7 +293,7 @@ ReplayFigures figures_of(const SideSamples& samples, const Arm& named_by, const 
   out.is_warm =
       samples.graph != nullptr && is_read_from_cache(named_by, knee_bytes, pass_weight_bytes(*samples.graph));
   if (plain != nullptr) {
-    add_plain(samples, plain->id, std::max(1, plain->copies.value_or(1)), out);
+    add_plain(samples, plain->id, out);
     add_increment_excess(samples, out);
   }
   if (stamped != nullptr) add_stamped(samples, *stamped, plain, out.copies, out);
@@ -268,8 +334,8 @@ std::vector<ReplayFigures> replays_of(const SideSamples& samples, const std::str
     if (paired.count(arm) == 0) found.push_back(figures_of(samples, *arm, arm, nullptr, scope, knee_bytes));
   }
   std::stable_sort(found.begin(), found.end(), [](const ReplayFigures& x, const ReplayFigures& y) {
-    return std::tuple(!x.copy_ms, weights_rank(x), -x.copies) <
-           std::tuple(!y.copy_ms, weights_rank(y), -y.copies);
+    return std::tuple(!x.copy_ms, x.increment_ms.empty(), weights_rank(x), -x.copies) <
+           std::tuple(!y.copy_ms, y.increment_ms.empty(), weights_rank(y), -y.copies);
   });
   return found;
 }

@@ -15,8 +15,7 @@ namespace opledger::core::detail {
 struct ReplayFigures {
   std::string weights;
   int copies = 1;
-  int plain_copies = 1;  ///< of the plain arm, where it had to be one with another number
-  UnitMask covered;      ///< units really copied
+  UnitMask covered;  ///< units really copied
   int refused_units = 0;
   int fallen_back_units = 0;  ///< asked for other weights than they got
   /// More than half of the bytes that the copies read come from within the cache knee, while the pass as a
@@ -29,14 +28,16 @@ struct ReplayFigures {
   std::optional<double> original_beside_ms;  ///< o'
   std::optional<double> original_ms;         ///< o, of the covered units
   std::optional<double> neighbours_ms;
-  std::optional<double> predicted_ms;        ///< c - (o - o') / k + neighbours / k
-  std::optional<Estimate> disagreement;      ///< predicted - increment, over turns
+  std::optional<double> predicted_ms;  ///< c - (o - o') / k + neighbours / k
+  /// predicted - increment, over all steps of all turns; over turns where passes do not tell their steps
+  std::optional<Estimate> disagreement;
   std::optional<Estimate> copy_excess;       ///< c - o, over turns
   std::optional<Estimate> increment_excess;  ///< increment - o, over turns
 };
 
-/// Every replay of the scope in the record, best first: those with a stamped arm, siblings before shadows
-/// before the same weights, more copies before fewer.
+/// Every replay of the scope in the record, best first: those with a stamped arm, of these those with a plain
+/// one, siblings before shadows before the same weights (one copy of them before shadows), more copies before
+/// fewer.
 std::vector<ReplayFigures> replays_of(const SideSamples& samples, const std::string& scope_name,
                                       const UnitMask& scope, std::optional<int64_t> knee_bytes);
 

@@ -114,7 +114,9 @@ std::string bracket_text(const ScopeSide& side) {
   std::string text;
   for (const ReplayFigures& replay : side.replays) {
     if (replay.copy_ms)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", replay.weights, brief_ms(*replay.copy_ms));
+      text +=
+          fmt::format("{}{}{} {}", text.empty() ? "" : ", ", replay.weights,
+                      replay.copies > 1 ? fmt::format(" x{}", replay.copies) : "", brief_ms(*replay.copy_ms));
   }
   return text;
 }

@@ -40,14 +40,23 @@ TEST(WeightBytes, CountEachWeightOnceAndNothingElse) {
   EXPECT_EQ(weight_bytes_of(graph.graphs[0], graph.graphs[0].units[3]), 128);
 }
 
-TEST(Copies, MakeAnIncrementOfATenthOfThePass) {
-  EXPECT_EQ(copies_for(0.7), 1);
-  EXPECT_EQ(copies_for(0.1), 1);
-  EXPECT_EQ(copies_for(0.06), 2);
-  EXPECT_EQ(copies_for(0.01), 10);
-  EXPECT_EQ(copies_for(0.0001), 16);
-  EXPECT_EQ(copies_for(0), 16);
-  EXPECT_EQ(copies_for(-0.1), 16);
+TEST(Copies, MakeWhatTheClocksMayDifferByFourHundredthsOfThePass) {
+  EXPECT_EQ(copies_for(0.9), 1);   // 5% of 0.9 is 0.045
+  EXPECT_EQ(copies_for(0.7), 2);   // 0.035
+  EXPECT_EQ(copies_for(0.4), 2);   // 0.02
+  EXPECT_EQ(copies_for(0.18), 5);  // 0.009
+  EXPECT_EQ(copies_for(0.05), 8);  // 0.5% of the pass
+  EXPECT_EQ(copies_for(0), 8);
+}
+
+TEST(Copies, OfDearPassesMakeAnIncrementOfATenthOfThePass) {
+  EXPECT_EQ(copies_of_dear(0.7), 1);
+  EXPECT_EQ(copies_of_dear(0.1), 1);
+  EXPECT_EQ(copies_of_dear(0.06), 2);
+  EXPECT_EQ(copies_of_dear(0.01), 10);
+  EXPECT_EQ(copies_of_dear(0.0001), 16);
+  EXPECT_EQ(copies_of_dear(0), 16);
+  EXPECT_EQ(copies_of_dear(-0.1), 16);
 }
 
 TEST(Stride, LeavesOriginalsAndCopiesEquallyFarApart) {
@@ -68,7 +77,7 @@ TEST(BaseArms, AreThoseTheEngineHas) {
 
 TEST(ReplayArms, NameScopeWeightsAndCopies) {
   const std::vector<ArmPlan> arms =
-      replay_arms({"attention", {{0, 1}}, 0.06}, {"replay", "stamped_replay"}, 30, 1);
+      replay_arms({"attention", {{0, 1}}, 0.06}, {"replay", "stamped_replay"}, 30, 1, true);
   ASSERT_EQ(arms.size(), 2U);
   EXPECT_EQ(arms[0].id, "replay:attention:sibling:2");
   EXPECT_EQ(arms[1].id, "stamped_replay:attention:sibling:2");
@@ -81,9 +90,9 @@ TEST(ReplayArms, NameScopeWeightsAndCopies) {
 
 TEST(WeightsWithoutASibling, AreTheOriginalsOwnForOneCopyAndShadowsForMore) {
   const core::WorkloadGraph graph = hand_graph();
-  ArmPlan arm = replay_arms({"all", units_in_order(graph), 0.05}, {"replay"}, 4, 1).front();
+  ArmPlan arm = replay_arms({"all", units_in_order(graph), 0.05}, {"replay"}, 4, 1, true).front();
   ASSERT_EQ(arm.copies, 2);
-  ArmPlan single = replay_arms({"all", units_in_order(graph), 1.0}, {"replay"}, 4, 1).front();
+  ArmPlan single = replay_arms({"all", units_in_order(graph), 1.0}, {"replay"}, 4, 1, true).front();
   ASSERT_EQ(single.copies, 1);
   const json prepared{{"units",
                        {{{"unit", {0, 0}}, {"weights", "sibling"}},
@@ -132,11 +141,24 @@ TEST(ScopeShares, SayWhichScopesReadWeights) {
   EXPECT_FALSE(shares[1].reads_weights);
 }
 
-TEST(ReplayArms, CopyOnlyOnceWhatHasNoWeightsToTakeFromASibling) {
+TEST(ReplayArms, OfDearPassesCopyOnlyOnceWhatHasNoWeightsToTakeFromASibling) {
   ScopeShare attention{"attention", {{0, 1}}, 0.06, /*reads_weights=*/false};
-  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1).front().copies, 1);
+  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1, true).front().copies, 1);
   attention.reads_weights = true;
-  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1).front().copies, 2);
+  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1, true).front().copies, 2);
+}
+
+TEST(ReplayArms, CompareIncrementsOfSeveralCopiesAndOriginalsWithOne) {
+  const std::vector<ArmPlan> arms =
+      replay_arms({"attention", {{0, 1}}, 0.05}, {"replay", "stamped_replay"}, 30, 1, false);
+  ASSERT_EQ(arms.size(), 3U);
+  EXPECT_EQ(arms[0].id, "replay:attention:sibling:8");
+  EXPECT_EQ(arms[1].id, "stamped_replay:attention:sibling:8");
+  EXPECT_EQ(arms[2].id, "stamped_replay:attention:sibling:1");
+  EXPECT_EQ(arms[2].units[0].copies, 1);
+  EXPECT_EQ(arms[2].units[0].stride, 15);
+  EXPECT_EQ(replay_arms({"dense_proj", {{0, 1}}, 0.9}, {"replay", "stamped_replay"}, 30, 1, false).size(),
+            2U);
 }
 
 TEST(SmallRows, ShareOneStampedReplayWithOneCopyOfEachUnit) {
@@ -153,7 +175,7 @@ TEST(SmallRows, ShareOneStampedReplayWithOneCopyOfEachUnit) {
 }
 
 TEST(CopyExcess, IsOneCopyOverItsOriginalInAStampedPass) {
-  ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 2}}, 0.05}, {"stamped_replay"}, 30, 1).front();
+  ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 2}}, 0.05}, {"stamped_replay"}, 30, 1, true).front();
   ASSERT_EQ(arm.copies, 2);
   // Price 10. Originals 100 and 200; two copies of each took 160 and 320: one costs 0.8 of its original.
   const BlocksByArm blocks{{"stamp", {stamp_block({{110, 60, 210, 60}}, {440})}},
@@ -165,7 +187,7 @@ TEST(CopyExcess, IsOneCopyOverItsOriginalInAStampedPass) {
 
 TEST(ShadowTwin, ReadsShadowsWhereTheArmReadsSiblings) {
   const core::WorkloadGraph graph = hand_graph();
-  const ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 1}}, 0.5}, {"stamped_replay"}, 30, 1).front();
+  const ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 1}}, 0.5}, {"stamped_replay"}, 30, 1, true).front();
   const std::optional<ArmPlan> twin = bracket_twin(graph, arm);
   ASSERT_TRUE(twin);
   EXPECT_EQ(twin->id, "stamped_replay:x:shadow:1");
@@ -176,7 +198,8 @@ TEST(ShadowTwin, ReadsShadowsWhereTheArmReadsSiblings) {
   ASSERT_TRUE(own);
   EXPECT_EQ(own->id, "stamped_replay:x:same:1");
   EXPECT_EQ(own->units[0].weights, "same");
-  EXPECT_FALSE(bracket_twin(graph, replay_arms({"y", {{0, 1}}, 0.5}, {"stamped_replay"}, 30, 1).front()));
+  EXPECT_FALSE(
+      bracket_twin(graph, replay_arms({"y", {{0, 1}}, 0.5}, {"stamped_replay"}, 30, 1, true).front()));
 }
 
 TEST(ScopeShares, AreUnknownWithoutStamps) {

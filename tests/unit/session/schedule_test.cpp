@@ -92,7 +92,7 @@ TEST(Round, ATurnLastsAboutASecond) {
   const auto passes_of = [](double pass_ns) {
     RoundOptions options;
     options.pass_ns = pass_ns;
-    options.steps = 16;
+    options.steps = 2;
     Random random(1);
     // baseline, stamp, replay (1.5): 3.5 passes in turn
     const auto round =
@@ -102,6 +102,19 @@ TEST(Round, ATurnLastsAboutASecond) {
   EXPECT_EQ(passes_of(400e6), 1);
   EXPECT_EQ(passes_of(100e6), 3);
   EXPECT_EQ(passes_of(1e6), 8);
+}
+
+TEST(Round, ATurnHasNoMorePassesThanMakeSixteenSteps) {
+  const auto passes_of = [](double pass_ns, int steps) {
+    RoundOptions options;
+    options.pass_ns = pass_ns;
+    options.steps = steps;
+    Random random(1);
+    return round_of({arm("baseline"), arm("stamp")}, options, random).at(0).at(0).passes;
+  };
+  EXPECT_EQ(passes_of(100e6, 16), 1);
+  EXPECT_EQ(passes_of(100e6, 6), 3);
+  EXPECT_EQ(passes_of(300e6, 6), 2);  // a second
 }
 
 TEST(Round, ATurnBeginsWithSomeFifteenMillisecondsForNothing) {

@@ -1,6 +1,8 @@
 // Each check against a planted session in which it must hold, and one in which it must not.
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <numeric>
+#include <random>
 
 #include "synthetic_record.h"
 
@@ -179,6 +181,59 @@ TEST(Checks, WhatStampingItselfCostsCancelsBetweenTheTwoStampedArms) {
   EXPECT_NEAR(*check.value, 0.0, 1e-3);
 }
 
+// Every pass as 16 steps; those of a's stamped replay are up to a fifth of a pass longer or shorter at
+// random.
+void tell_noisy_steps(Record& record, bool is_told) {
+  constexpr int64_t kSteps = 16;
+  std::mt19937 random(7);
+  std::uniform_int_distribution<int64_t> noise_ns(-300'000'000, 300'000'000);
+  for (Block& block : record.blocks) {
+    const bool is_noisy = block.place.side == Side::kA && block.arm.rfind("stamped_replay", 0) == 0;
+    const auto split = [](const std::vector<int64_t>& row) {
+      std::vector<int64_t> part;
+      for (const int64_t ns : row) part.push_back(ns / kSteps);
+      return std::vector<std::vector<int64_t>>(kSteps, part);
+    };
+    for (Pass& pass : block.passes) {
+      std::vector<int64_t> steps(kSteps, pass.graph_ns / kSteps);
+      for (int64_t& step : steps) step += is_noisy ? noise_ns(random) / kSteps : 0;
+      pass.graph_ns = std::accumulate(steps.begin(), steps.end(), int64_t{0});
+      if (is_told) pass.step_graph_ns = steps;
+    }
+    if (!is_told) continue;
+    for (auto* table : {&block.unit_ns, &block.copy_ns}) {
+      if (!table->has_value()) continue;
+      std::vector<std::vector<int64_t>> rows;
+      for (const std::vector<int64_t>& row : **table)
+        for (const std::vector<int64_t>& part : split(row)) rows.push_back(part);
+      *table = rows;
+    }
+  }
+}
+
+TEST(Checks, ClocksAreComparedStepByStepWhereStepsAreTold) {
+  PlantedSession session = two_engines();
+  session.is_interleaved = true;
+  session.rounds = 1;
+  session.replays = {dense_replay()};
+  for (const bool is_told : {false, true}) {
+    Record record = session.record();
+    tell_noisy_steps(record, is_told);
+    const auto ledger = analyse_scoped(record, testing::planted_scoping(2), {});
+    ASSERT_TRUE(ledger) << ledger.error().message;
+    const Check check = check_named(ledger->workloads.at(0), "clocks agree", "a", "dense_proj");
+    // Three turns alone tell 60 ms of 1364 apart no more.
+    EXPECT_EQ(check.status, is_told ? CheckStatus::kHeld : CheckStatus::kFailed) << check.text;
+  }
+  session.replays[0].error_ns = -90000000;
+  Record record = session.record();
+  tell_noisy_steps(record, true);
+  const auto ledger = analyse_scoped(record, testing::planted_scoping(2), {});
+  ASSERT_TRUE(ledger) << ledger.error().message;
+  const Check lie = check_named(ledger->workloads.at(0), "clocks agree", "a", "dense_proj");
+  EXPECT_EQ(lie.status, CheckStatus::kFailed) << lie.text;
+}
+
 TEST(Checks, SlowDriftIsNoDisagreementButIsNotQuiet) {
   PlantedSession session = two_engines();
   session.a.drift_ppm = 40000;  // 4% from the first round to the second
@@ -239,6 +294,28 @@ TEST(Checks, AReplayThatLostUnitsIsJudgedAsItWasTimed) {
   EXPECT_EQ(check_named(ledger, "identical", "a").status, CheckStatus::kHeld);
   session.bad_state_arm = "replay:dense_proj:sibling:1";
   EXPECT_EQ(check_named(analysed(session), "identical", "a").status, CheckStatus::kFailed);
+}
+
+TEST(Checks, OfSeveralCopiesTheIncrementIsComparedAndOfOneTheOriginal) {
+  PlantedSession session = two_engines();
+  // Of four copies of attention the later ones are warm: 90 ms each on average, where the original takes 150.
+  PlantedReplay many{"attention", {1}, "sibling", 4, 600000};
+  PlantedReplay one{"attention", {1}};
+  one.is_plain = false;
+  session.replays = {many, one};
+  const WorkloadLedger ledger = analysed(session);
+  const Check check = check_named(ledger, "clocks agree", "a", "attention");
+  EXPECT_EQ(check.status, CheckStatus::kHeld) << check.text;
+  const auto row = std::find_if(ledger.rows.begin(), ledger.rows.end(),
+                                [](const Row& candidate) { return candidate.scope == "attention"; });
+  ASSERT_TRUE(row != ledger.rows.end() && row->replay_a && row->replay_a->cost.ms);
+  EXPECT_EQ(row->replay_a->copies, 4);
+  EXPECT_NEAR(*row->replay_a->cost.ms, 90.0, 1e-3);
+  session.replays[1].copy_ppm = 800000;
+  EXPECT_EQ(check_named(analysed(session), "clocks agree", "a", "attention").status, CheckStatus::kFailed);
+  session.replays = {many, one};
+  session.replays[0].error_ns = 4 * 10000000;  // 10 ms a copy; allowed are 7.5
+  EXPECT_EQ(check_named(analysed(session), "clocks agree", "a", "attention").status, CheckStatus::kFailed);
 }
 
 TEST(Checks, ADifferenceThatIsNotResolvedIsNotExplainedByABracket) {
