@@ -173,15 +173,18 @@ void CompareSession::show_so_far() {
   options_.show_so_far(log_.text());
 }
 
+bool CompareSession::has_room_for_round(const std::vector<Side*>& sides, size_t w, double time_ns) const {
+  double cost_ns = 0;
+  for (const Side* side : sides) {
+    if (side->workloads[w].rounds >= options_.max_rounds) return false;
+    cost_ns += round_time_ns(*side, w);
+  }
+  return cost_ns <= time_ns;
+}
+
 Status CompareSession::rounds(std::vector<Side*> sides, size_t w, int64_t end_ns) {
   while (true) {
-    double cost_ns = 0;
-    bool has_room = true;
-    for (const Side* side : sides) {
-      cost_ns += round_time_ns(*side, w);
-      has_room = has_room && side->workloads[w].rounds < options_.max_rounds;
-    }
-    if (!has_room || cost_ns > static_cast<double>(end_ns - clock_.now_ns())) return {};
+    if (!has_room_for_round(sides, w, static_cast<double>(end_ns - clock_.now_ns()))) return {};
     if (Status status = round(sides, w); !status) return status;
     std::reverse(sides.begin(), sides.end());
   }
@@ -224,9 +227,14 @@ Status CompareSession::workloads(const std::vector<Side*>& sides, bool is_begun,
       if (!is_begun) break;
       if (Status status = check_replays(*side, w); !status) return status;
     }
-    const int64_t now_ns = clock_.now_ns();
     const auto workloads_left = static_cast<int64_t>(workloads_.size() - i);
     const std::vector<Side*> reversed(sides.rbegin(), sides.rend());
+    // The choice of replays counts on a turn of each in the first group too, though choosing has taken that
+    // group's time.
+    if (is_begun && has_room_for_round(sides, w, left_ns() / static_cast<double>(plan_.groups))) {
+      if (Status status = round(reversed, w); !status) return status;
+    }
+    const int64_t now_ns = clock_.now_ns();
     if (Status status = rounds(reversed, w, now_ns + (end_ns - now_ns) / workloads_left); !status)
       return status;
   }

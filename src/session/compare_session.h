@@ -66,6 +66,7 @@ class CompareSession {
   /// One round of every side: turns of the same scope together, other stints one after the other.
   Status round(const std::vector<Side*>& sides, size_t w);
   Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
+  [[nodiscard]] bool has_room_for_round(const std::vector<Side*>& sides, size_t w, double time_ns) const;
   void show_so_far();
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/ledger/beside.h"
 #include "core/stats/summary.h"
 
 namespace opledger::core::detail {
@@ -140,56 +141,6 @@ PassFigure net_originals(const SideSamples& samples, const UnitMask& covered) {
   };
 }
 
-// The four arms of a turn that tell how far two clocks are apart. All of them are empty, or none.
-struct TwoClocks {
-  const Block* stamped = nullptr;  // its copies stamped
-  const Block* stamp = nullptr;
-  const Block* plain = nullptr;
-  const Block* baseline = nullptr;
-};
-
-std::map<TurnKey, TwoClocks> turns_with_two_clocks(const SideSamples& samples, const std::string& stamped,
-                                                   const std::string& plain) {
-  std::map<TurnKey, TwoClocks> turns;
-  const auto add = [&](const std::string& arm, const Block* TwoClocks::*member) {
-    for (const Block* block : samples.blocks_of(arm))
-      turns[{{block->place.group, block->place.round}, block->place.turn}].*member = block;
-  };
-  add(stamped, &TwoClocks::stamped);
-  add("stamp", &TwoClocks::stamp);
-  add(plain, &TwoClocks::plain);
-  add("baseline", &TwoClocks::baseline);
-  std::erase_if(turns, [](const auto& entry) {
-    const TwoClocks& turn = entry.second;
-    return turn.stamped == nullptr || turn.stamp == nullptr || turn.plain == nullptr ||
-           turn.baseline == nullptr;
-  });
-  return turns;
-}
-
-// predicted - increment in each step of a pass, the four arms side by side: what lies between them is some
-// 50 ms of the machine, not a turn. In ms; empty where passes do not tell their steps.
-std::vector<double> disagreements(const SideSamples& samples, const TwoClocks& turn, size_t pass,
-                                  const ReplayFigures& replay, double clocks_ms) {
-  std::vector<double> found;
-  const auto speeds = samples.speeds.find(turn.baseline);
-  const auto graph = samples.graph_ms.find(turn.baseline->place.group);
-  if (speeds == samples.speeds.end() || graph == samples.graph_ms.end()) return found;
-  const std::vector<double>& baseline_ns = speeds->second[pass].step_baseline_ns;
-  const auto steps_of = [pass](const Block* block) -> const std::vector<int64_t>& {
-    return block->passes[pass].step_graph_ns;
-  };
-  for (const Block* block : {turn.stamped, turn.stamp, turn.plain, turn.baseline}) {
-    if (pass >= block->passes.size() || steps_of(block).size() != baseline_ns.size()) return found;
-  }
-  for (size_t i = 0; i < baseline_ns.size(); ++i) {
-    const auto stamped_ns = static_cast<double>(steps_of(turn.stamped)[i] - steps_of(turn.stamp)[i]);
-    const auto plain_ns = static_cast<double>(steps_of(turn.plain)[i] - steps_of(turn.baseline)[i]);
-    found.push_back(((stamped_ns - plain_ns) / baseline_ns[i] * graph->second - clocks_ms) / replay.copies);
-  }
-  return found;
-}
-
 std::optional<double> middle(const TurnFigures& figures) {
   return median_of(values_of(figures));
 }
@@ -199,24 +150,6 @@ void add_plain(const SideSamples& samples, const std::string& arm, ReplayFigures
   const PassFigure excess = excess_over_baseline(samples, 0);
   out.increment_ms = medians_by_group(samples, arm, scale, excess);
   out.increment_by_turn = medians_by_turn(samples, arm, scale, excess);
-}
-
-// Over all steps of all turns, if they were told, in three turns or more.
-std::optional<Estimate> disagreement_by_steps(const SideSamples& samples, const std::string& stamped,
-                                              const std::string& plain, const ReplayFigures& replay) {
-  const auto turns = turns_with_two_clocks(samples, stamped, plain);
-  if (turns.size() < kFewestForInterval) return std::nullopt;
-  const auto clocks = static_cast<double>(samples.calls_in(replay.covered));
-  std::vector<double> steps;
-  for (const auto& [key, turn] : turns) {
-    const std::optional<double> price_ns = samples.price_of(key.round.first);
-    if (!price_ns) return std::nullopt;
-    for (size_t pass = 0; pass < turn.baseline->passes.size(); ++pass) {
-      const auto of_pass = disagreements(samples, turn, pass, replay, *price_ns * clocks * samples.ms_per_ns);
-      steps.insert(steps.end(), of_pass.begin(), of_pass.end());
-    }
-  }
-  return trimmed_mean_interval(steps);
 }
 
 void add_stamped(const SideSamples& samples, const Arm& stamped_arm, const Arm* plain, int copies,
@@ -258,7 +191,8 @@ void add_stamped(const SideSamples& samples, const Arm& stamped_arm, const Arm* 
   out.original_ms = middle(o);
   out.neighbours_ms = middle(neighbours);
   out.predicted_ms = middle(predicted);
-  out.copy_excess = trimmed_mean_interval(values_of(copy_excess));
+  out.copy_excess = copy_excess_by_steps(samples, arm, out);
+  if (!out.copy_excess) out.copy_excess = trimmed_mean_interval(values_of(copy_excess));
   if (plain != nullptr && !is_shared) out.disagreement = disagreement_by_steps(samples, arm, plain->id, out);
   if (!out.disagreement) out.disagreement = trimmed_mean_interval(values_of(disagreement));
 }

@@ -29,9 +29,9 @@ struct ReplayFigures {
   std::optional<double> original_ms;         ///< o, of the covered units
   std::optional<double> neighbours_ms;
   std::optional<double> predicted_ms;  ///< c - (o - o') / k + neighbours / k
-  /// predicted - increment, over all steps of all turns; over turns where passes do not tell their steps
-  std::optional<Estimate> disagreement;
-  std::optional<Estimate> copy_excess;       ///< c - o, over turns
+  // Over all steps of all turns; over turns where passes do not tell their steps.
+  std::optional<Estimate> disagreement;      ///< predicted - increment
+  std::optional<Estimate> copy_excess;       ///< c - o
   std::optional<Estimate> increment_excess;  ///< increment - o, over turns
 };
 
