@@ -22,6 +22,7 @@ void add_engine(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_judge(CLI::App& app, Action& action);
 void add_skeleton(CLI::App& app, Action& action);
 
 }  // namespace opledger::cli

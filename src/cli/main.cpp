@@ -108,6 +108,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_graph(app, action);
   add_compare(app, action);
   add_report(app, action);
+  add_judge(app, action);
   add_skeleton(app, action);
 }
 

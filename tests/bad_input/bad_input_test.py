@@ -116,6 +116,33 @@ class BadInput(unittest.TestCase):
                 self.model.write_bytes(whole[:cut])
                 self.refused(*self.compare(), names=["m.gguf"])
 
+    # Judging commands
+
+    def judge(self, *more, a="echo took 1 ms", b="echo took 1 ms"):
+        return ("judge", "--cmd-a", a, "--cmd-b", b, "--budget", "1s", *more)
+
+    def test_a_judgement_of_one_command(self):
+        self.refused("judge", "--cmd-a", "true", names=["--cmd-b"])
+
+    def test_values_that_judge_does_not_know(self):
+        for flag, value in (("--expect", "better"), ("--min-effect", "lots"), ("--min-effect", "-1%"),
+                            ("--figure", "took"), ("--figure", "took ([0-9"), ("--budget", "soon")):
+            with self.subTest(flag=flag, value=value):
+                self.refused(*self.judge(flag, value), names=[flag])
+
+    def test_a_command_that_fails_while_it_is_judged(self):
+        self.refused(*self.judge(a="echo no such file; exit 3"), names=["exited with 3: no such file"], code=3)
+
+    def test_pairs_of_other_commands(self):
+        record = self.folder / "pairs.jsonl"
+        self.run_program(*self.judge("--record", record, "--figure", "took ([0-9]+)"))
+        kept = record.read_text()
+        self.refused(*self.judge("--record", record, a="true"), names=[record])
+        self.refused(*self.judge("--record", self.folder), names=[self.folder])
+        self.refused(*self.judge("--record", self.folder / "gone" / "p"), names=["gone"])
+        self.refused(*self.judge("--history", record), names=[record])
+        self.assertEqual(record.read_text(), kept)
+
     # The record and the machine
 
     def test_output_that_nobody_gets(self):

@@ -11,8 +11,9 @@ MAY_INCLUDE = {
     "platform": {"core", "platform"},
     "gguf": {"core", "gguf"},
     "session": {"core", "platform", "gguf", "session"},
+    "judge": {"core", "platform", "judge"},
     "report": {"core", "report"},
-    "cli": {"core", "platform", "gguf", "session", "report", "cli"},
+    "cli": {"core", "platform", "gguf", "session", "judge", "report", "cli"},
 }
 FOREIGN_IN_CORE = re.compile(r"#include\s*<(nlohmann|gtest|gmock|cuda|CLI|spdlog)[/_.]")
 

@@ -12,13 +12,12 @@ namespace opledger::core {
 
 namespace {
 
-constexpr double kUpperTail = 0.975;
 // A comparison of an engine with itself may exceed its floor once in a hundred times.
 constexpr double kFloorTail = 0.995;
 constexpr double kTrimmedShare = 0.2;
 
-std::optional<Interval> around(double centre, double standard_error, int degrees) {
-  const double reach = student_t_quantile(kUpperTail, degrees).value_or(0) * standard_error;
+std::optional<Interval> around(double centre, double standard_error, int degrees, double error_ratio) {
+  const double reach = student_t_quantile(1 - error_ratio / 2, degrees).value_or(0) * standard_error;
   return Interval{centre - reach, centre + reach};
 }
 
@@ -40,12 +39,13 @@ std::vector<double> log_ratios(std::span<const double> a, std::span<const double
 
 }  // namespace
 
-std::optional<Estimate> mean_interval(std::span<const double> samples) {
+std::optional<Estimate> mean_interval(std::span<const double> samples, double error_ratio) {
   const std::optional<double> mean = mean_of(samples);
   if (!mean) return std::nullopt;
   const auto count = static_cast<int>(samples.size());
   if (count < kFewestForInterval) return Estimate{*mean, std::nullopt};
-  return Estimate{*mean, around(*mean, *sample_stddev(samples) / std::sqrt(count), count - 1)};
+  const double standard_error = *sample_stddev(samples) / std::sqrt(count);
+  return Estimate{*mean, around(*mean, standard_error, count - 1, error_ratio)};
 }
 
 std::optional<Estimate> paired_ratio_interval(std::span<const double> a, std::span<const double> b) {
@@ -57,10 +57,10 @@ std::optional<Estimate> paired_ratio_interval(std::span<const double> a, std::sp
   return ratio;
 }
 
-std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples) {
+std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples, double error_ratio) {
   const auto count = static_cast<int>(samples.size());
   const auto cut = static_cast<int>(kTrimmedShare * count);
-  if (cut == 0) return mean_interval(samples);
+  if (cut == 0) return mean_interval(samples, error_ratio);
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   const int kept = count - 2 * cut;
@@ -70,7 +70,7 @@ std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples) {
   for (double& sample : winsorised) sample = std::clamp(sample, middle.front(), middle.back());
   const double standard_error =
       *sample_stddev(winsorised) / ((1 - 2.0 * cut / count) * std::sqrt(static_cast<double>(count)));
-  return Estimate{centre, around(centre, standard_error, kept - 1)};
+  return Estimate{centre, around(centre, standard_error, kept - 1, error_ratio)};
 }
 
 std::optional<double> launch_noise_floor(std::span<const double> a, std::span<const double> b) {

@@ -24,16 +24,17 @@ struct Estimate {
 /// Samples below which no interval is given.
 inline constexpr int kFewestForInterval = 3;
 
-/// Mean with Student's t interval. Empty for no samples.
-std::optional<Estimate> mean_interval(std::span<const double> samples);
+/// Mean with Student's t interval, which may miss the truth in `error_ratio` of cases. Empty for no samples.
+std::optional<Estimate> mean_interval(std::span<const double> samples, double error_ratio = 0.05);
 
 /// Geometric mean of a[i] / b[i], with Student's t interval of the paired log-ratios. Empty unless both have
 /// the same number of samples, at least one, all above 0.
 std::optional<Estimate> paired_ratio_interval(std::span<const double> a, std::span<const double> b);
 
 /// Mean of what stays after the lowest and highest fifth are cut (none below five samples), with the interval
-/// of Tukey and McLaughlin (1963): one disturbed pass neither moves it nor blows it up. Empty for no samples.
-std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples);
+/// of Tukey and McLaughlin (1963): one disturbed pass neither moves it nor blows it up. `error_ratio`: of
+/// cases in which the interval may miss the truth. Empty for no samples.
+std::optional<Estimate> trimmed_mean_interval(std::span<const double> samples, double error_ratio = 0.05);
 
 /// The gap that an engine compared with itself over as many launches would exceed once in a hundred times:
 /// t(0.995) * pooled standard deviation * sqrt(1 / groups of a + 1 / groups of b), pooled over both engines'
