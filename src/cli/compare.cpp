@@ -3,8 +3,6 @@
 #include "session/compare.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -14,12 +12,11 @@
 
 #include "cli/bench_flags.h"
 #include "cli/command.h"
+#include "cli/compare_options.h"
 #include "cli/ledger_output.h"
 #include "core/record/read.h"
 #include "platform/clock.h"
 #include "platform/interrupt.h"
-#include "platform/machine_lock.h"
-#include "session/registry.h"
 
 namespace opledger::cli {
 namespace {
@@ -40,69 +37,6 @@ constexpr const char* kCompareUsage =
     "  --seed N             of token ids and schedules           (default 1)\n"
     "  --engine-timeout T   how long one answer may take         (default 10m)";
 
-Result<core::RowKind> rows_of(const std::string& text) {
-  if (text.empty() || text == "category") return core::RowKind::kCategory;
-  if (text == "role") return core::RowKind::kRole;
-  if (text == "layer") return core::RowKind::kLayer;
-  if (text == "op") return core::RowKind::kOp;
-  return Error::bad_input(fmt::format("--rows {}: give category, role, layer or op", text));
-}
-
-Result<uint64_t> seed_of(const std::string& text) {
-  uint64_t seed = 1;
-  if (text.empty()) return seed;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    return Error::bad_input(fmt::format("--seed {}: give a whole number from 0 up", text));
-  }
-  return seed;
-}
-
-Status fill_times(std::map<std::string, std::string>& options, session::CompareOptions& compare) {
-  if (const std::string& text = options["budget"]; !text.empty()) {
-    Result<double> seconds = parse_duration_s("--budget", text);
-    if (!seconds) return seconds.error();
-    compare.budget_s = *seconds;
-  }
-  if (const std::string& text = options["engine-timeout"]; !text.empty()) {
-    Result<double> seconds = parse_duration_s("--engine-timeout", text);
-    if (!seconds) return seconds.error();
-    compare.engine_limit_ns = static_cast<int64_t>(*seconds * 1e9);
-  }
-  return {};
-}
-
-Result<session::CompareOptions> options_of(BenchFlags& parsed) {
-  if (parsed.words.size() != 2) {
-    return Error::bad_input(
-        fmt::format("compare: {} engine{} given, two are needed (see `opledger compare --help`)",
-                    parsed.words.size(), parsed.words.size() == 1 ? " is" : "s are"));
-  }
-  session::CompareOptions compare;
-  compare.spec_a = parsed.words[0];
-  compare.spec_b = parsed.words[1];
-  Result<core::RowKind> rows = rows_of(parsed.options["rows"]);
-  if (!rows) return rows.error();
-  compare.rows = *rows;
-  Result<uint64_t> seed = seed_of(parsed.options["seed"]);
-  if (!seed) return seed.error();
-  compare.seed = *seed;
-  if (Status status = fill_times(parsed.options, compare); !status) return status.error();
-  Result<session::WorkloadRequest> workloads = take_workloads(parsed.flags);
-  if (!workloads) return workloads.error();
-  compare.workloads = *workloads;
-  compare.flags = parsed.flags;
-  if (const std::string& path = parsed.options["prompt-file"]; !path.empty()) compare.prompt_path = path;
-  if (const std::string& path = parsed.options["record"]; !path.empty()) compare.record_path = path;
-  Result<std::filesystem::path> cache = session::cache_folder();
-  if (!cache) return cache.error();
-  compare.log_folder = (*cache / "logs").string();
-  compare.lock_path = platform::MachineLock::default_path();
-  compare.version = OPLEDGER_VERSION;
-  compare.rules_of = rules_of_family;
-  return compare;
-}
-
 // To stderr: stdout gets one ledger, the whole session's. What cannot be told yet is told at the end.
 void print_so_far(const std::string& record_text) {
   const Result<core::Record> record = core::parse_record(record_text, "this session's record");
@@ -111,13 +45,12 @@ void print_so_far(const std::string& record_text) {
 }
 
 Result<int> run_compare(const std::vector<std::string>& arguments) {
-  Result<BenchFlags> parsed = parse_bench_flags(
-      arguments, {"prompt-file", "rows", "budget", "record", "json", "seed", "engine-timeout"});
+  std::set<std::string> known = kCompareOptions;
+  known.insert("json");
+  Result<BenchFlags> parsed = parse_bench_flags(arguments, known);
   if (!parsed) return parsed.error();
-  Result<session::CompareOptions> options = options_of(*parsed);
+  Result<session::CompareOptions> options = compare_options_of(*parsed, "compare", arguments);
   if (!options) return options.error();
-  options->command = {"opledger", "compare"};
-  options->command.insert(options->command.end(), arguments.begin(), arguments.end());
   LedgerOutput output;
   output.json_path = parsed->options["json"];
   if (Status status = check_output(output); !status) return status.error();

@@ -1,6 +1,5 @@
 #include "judge/judge.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -45,8 +44,7 @@ class Judge {
     outcome_.pairs = static_cast<int>(pairs.size());
     outcome_.elapsed_s = 0;
     for (const Pair& pair : pairs) outcome_.elapsed_s += pair.elapsed_s;
-    const auto is_reached = [&](int look) { return look <= outcome_.pairs; };
-    outcome_.looks = static_cast<int>(std::count_if(core::kLooks.begin(), core::kLooks.end(), is_reached));
+    outcome_.looks = core::looks_reached(outcome_.pairs);
     if (const std::optional<int> last = core::last_look(outcome_.pairs)) judge_first(*last);
     if (outcome_.judgement.verdict != Verdict::kCannotTell)
       outcome_.end_reason = "verdict";

@@ -46,6 +46,10 @@ struct CompareOptions {
   /// Called once, with the record so far, when three launch groups tell something and half of the time is
   /// gone (or 100 s): whoever waits sees a first ledger. Not where the rest takes less than 20 s.
   std::function<void(const std::string& record_text)> show_so_far;
+  /// Baselines alone: no rows and no clocks, so many short launch groups. `max_groups` are planned.
+  bool totals_only = false;
+  /// Asked with the record so far after each launch group; true ends the session.
+  std::function<bool(const std::string& record_text)> is_enough;
   /// Gives the rules of an engine family.
   std::function<Result<std::shared_ptr<const core::RuleSet>>(const std::string& family)> rules_of;
 };

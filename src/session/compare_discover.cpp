@@ -162,6 +162,8 @@ Status CompareSession::describe_workload(Side& side, size_t w) {
   known.graph = std::move(*graph);
   known.given_units = groups_of(known.graph);
   known.arms = base_arms(side.arm_kinds);
+  if (options_.totals_only)
+    std::erase_if(known.arms, [](const ArmPlan& arm) { return arm.kind != "baseline"; });
   core::GraphFacts facts;
   facts.side = side.side;
   facts.workload = workloads_[w].facts.id;

@@ -73,6 +73,7 @@ Status CompareSession::plan() {
     }
   }
   plan_ = plan_groups(cost, left_ns(), options_.max_groups);
+  if (options_.totals_only) plan_ = SessionPlan{options_.max_groups, false, plan_.minimum_ns, true};
   const std::optional<int64_t> available = platform::available_memory_bytes();
   int64_t needed_bytes = 0;
   for (const Side& side : sides_) {
@@ -276,7 +277,10 @@ Status CompareSession::run_group(int group) {
   group_ = group;
   if (Status status = log_.append(core::group_line(group)); !status) return status;
   const int64_t now_ns = clock_.now_ns();
-  const int64_t end_ns = now_ns + std::max<int64_t>(end_ns_ - now_ns, 0) / (plan_.groups - group + 1);
+  int64_t end_ns = now_ns + std::max<int64_t>(end_ns_ - now_ns, 0) / (plan_.groups - group + 1);
+  // Launches differ as well as passes do: as long for measuring as for launching.
+  if (options_.totals_only)
+    end_ns = now_ns + static_cast<int64_t>(2 * (sides_[0].launch_ns + sides_[1].launch_ns));
   return is_resident_ ? run_resident_group(end_ns) : run_alternating_group(end_ns);
 }
 

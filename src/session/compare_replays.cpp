@@ -68,6 +68,7 @@ Status CompareSession::note(const char* kind, const Side* side, const std::strin
 
 Result<std::string> CompareSession::run() {
   if (Status status = write_facts(); !status) return status.error();
+  for (Side& side : sides_) side.may_probe = !options_.totals_only;
   std::array<std::vector<std::vector<float>>, 2> logits;
   for (size_t s = 0; s < sides_.size(); ++s) {
     if (Status status = discover(sides_[s], logits[s]); !status) return status.error();
@@ -87,6 +88,7 @@ Result<std::string> CompareSession::run() {
     }
     if (Status status = run_group(group); !status) return status.error();
     longest_ns = std::max(longest_ns, static_cast<double>(clock_.now_ns() - begun_ns));
+    if (options_.is_enough && options_.is_enough(log_.text())) break;
     add_brackets();
   }
   for (const NotRun& one : not_run_) {

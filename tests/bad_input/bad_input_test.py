@@ -121,11 +121,20 @@ class BadInput(unittest.TestCase):
     def judge(self, *more, a="echo took 1 ms", b="echo took 1 ms"):
         return ("judge", "--cmd-a", a, "--cmd-b", b, "--budget", "1s", *more)
 
-    def test_a_judgement_of_one_command(self):
+    def test_a_judgement_of_one(self):
         self.refused("judge", "--cmd-a", "true", names=["--cmd-b"])
+        self.refused("judge", names=["--cmd-b"])
+        self.refused("judge", self.fake("fake_a"), "--cmd-a", "true", "--cmd-b", "true", names=["--cmd-b"])
+        self.refused("judge", self.fake("fake_a"), "-m", self.model, names=["1 engine"])
+
+    def test_an_engine_judged_by_a_commands_flags(self):
+        self.refused("judge", self.fake("fake_a"), self.fake("fake_b"), "--figure", "([0-9]+)", names=["--figure"])
+        self.refused(*self.judge("-fa", "1"), names=["-fa"])
+        self.refused("judge", self.fake("fake_a"), self.fake("fake_b"), "-m", self.model, "-p", "8,16",
+                     names=["one workload"])
 
     def test_values_that_judge_does_not_know(self):
-        for flag, value in (("--expect", "better"), ("--min-effect", "lots"), ("--min-effect", "-1%"),
+        for flag, value in (("--expect", "better"), ("--better", "faster"), ("--min-effect", "lots"), ("--min-effect", "-1%"),
                             ("--figure", "took"), ("--figure", "took ([0-9"), ("--budget", "soon")):
             with self.subTest(flag=flag, value=value):
                 self.refused(*self.judge(flag, value), names=[flag])

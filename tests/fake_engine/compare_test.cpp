@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ledger/analyse.h"
 #include "session_fixture.h"
 
 namespace opledger::fake {
@@ -207,6 +208,29 @@ TEST_F(Compare, ShowsALedgerOnceThreeGroupsTellSomethingAndTimeHasGone) {
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->groups.size(), 3U);
   EXPECT_FALSE(record->end_reason);
+}
+
+TEST_F(Compare, TotalsAreMeasuredByBaselinesAloneUntilThatIsEnough) {
+  script("a", {{"ns_per_token", {{"default", 4000}}}});
+  script("b", {{"ns_per_token", {{"default", 2000}}}});
+  session::CompareOptions totals = options();
+  totals.totals_only = true;
+  totals.workloads = {{}, {4}, {8}};
+  totals.max_groups = 61;
+  const auto ratios_of = [](const std::string& text) {
+    const auto record = core::parse_record(text, "so far");
+    const auto logs = core::launch_log_ratios(*record, record->workloads.front());
+    return logs ? *logs : std::vector<double>{};
+  };
+  totals.is_enough = [&](const std::string& text) { return ratios_of(text).size() >= 5; };
+  const auto outcome = compare(totals);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->end_reason, "complete");
+  const std::vector<double> logs = ratios_of(outcome->record_text);
+  ASSERT_EQ(logs.size(), 5U);
+  for (const double log : logs) EXPECT_GT(log, 0.3);  // a takes twice as long, and the fake its own time
+  const auto record = core::parse_record(outcome->record_text, "so far");
+  for (const core::Block& block : record->blocks) EXPECT_EQ(block.arm, "baseline");
 }
 
 TEST_F(Compare, UnitsThatChangeTheResultAreFoundAndExcluded) {

@@ -2,11 +2,13 @@
 #include "core/ledger/analyse.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "core/base/check.h"
 #include "core/ledger/checks.h"
 #include "core/ledger/facts.h"
+#include "core/ledger/pairing.h"
 #include "core/ledger/rows.h"
 #include "core/model/completeness.h"
 
@@ -75,6 +77,20 @@ std::vector<LedgerInput> ledger_inputs(const Record& record) {
     }
   }
   return inputs;
+}
+
+Result<std::vector<double>> launch_log_ratios(const Record& record, const WorkloadFacts& workload) {
+  Result<detail::SideSamples> a = detail::collect_samples(record, Side::kA, workload, {});
+  if (!a) return a.error();
+  Result<detail::SideSamples> b = detail::collect_samples(record, Side::kB, workload, {});
+  if (!b) return b.error();
+  detail::tell_at_one_speed(*a, *b);
+  std::vector<double> logs;
+  for (const auto& [group, wall_ms] : a->wall_ms) {
+    const auto other = b->wall_ms.find(group);
+    if (other != b->wall_ms.end()) logs.push_back(std::log(wall_ms / other->second));
+  }
+  return logs;
 }
 
 Result<Ledger> analyse(const Record& record, const RulesByFamily& rules) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/ledger/ledger.h"
@@ -19,6 +20,10 @@ using RulesByFamily = std::map<std::string, std::shared_ptr<const RuleSet>>;
 /// The ledger of a record, whole or interrupted: what was not measured is empty, what could not be checked
 /// says so. Bad input: a family without rules, arrays that do not fit the record's own graphs.
 Result<Ledger> analyse(const Record& record, const RulesByFamily& rules);
+
+/// log(wall of a / wall of b) of each launch group of a workload in which both have baselines, in order. Bad
+/// input: as analyse().
+Result<std::vector<double>> launch_log_ratios(const Record& record, const WorkloadFacts& workload);
 
 /// One side of one workload whose graph the record holds: an input of the scoping.
 struct LedgerInput {

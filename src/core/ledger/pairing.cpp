@@ -31,7 +31,12 @@ std::vector<double> steps_of_stint(const SideSamples& samples, const std::vector
   std::vector<double> steps;
   for (const Block* block : baselines) {
     const auto speeds = samples.speeds.find(block);
-    if (speeds == samples.speeds.end()) continue;
+    if (speeds == samples.speeds.end()) {
+      // A baseline alone in its turn: its own steps are all there is.
+      for (const Pass& pass : block->passes)
+        steps.insert(steps.end(), pass.step_graph_ns.begin(), pass.step_graph_ns.end());
+      continue;
+    }
     for (const PassSpeed& pass : speeds->second)
       steps.insert(steps.end(), pass.step_baseline_ns.begin(), pass.step_baseline_ns.end());
   }

@@ -1,5 +1,7 @@
 #include "core/stats/looks.h"
 
+#include <algorithm>
+
 namespace opledger::core {
 
 std::optional<int> last_look(int samples) {
@@ -8,6 +10,11 @@ std::optional<int> last_look(int samples) {
     if (look <= samples) last = look;
   }
   return last;
+}
+
+int looks_reached(int samples) {
+  const auto is_reached = [&](int look) { return look <= samples; };
+  return static_cast<int>(std::count_if(kLooks.begin(), kLooks.end(), is_reached));
 }
 
 std::optional<int> next_look(int samples) {

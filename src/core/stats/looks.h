@@ -24,6 +24,9 @@ inline constexpr double kErrorOfLook = 0.01306;
 /// The newest planned look that so many samples reach; empty before the first.
 std::optional<int> last_look(int samples);
 
+/// How many planned looks so many samples reach: 0 to 6.
+int looks_reached(int samples);
+
 /// The next planned look after `samples`; empty after the last.
 std::optional<int> next_look(int samples);
 
