@@ -1,7 +1,7 @@
 #include "cli/judge_engines.h"
 
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "cli/compare_options.h"
 #include "core/ledger/analyse.h"

@@ -4,6 +4,7 @@
 #include <optional>
 #include <regex>
 #include <string>
+#include <utility>
 
 #include "core/base/result.h"
 #include "platform/clock.h"

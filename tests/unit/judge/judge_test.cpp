@@ -63,10 +63,10 @@ TEST_F(JudgeTest, ARateIsBetterWhereItIsHigher) {
 }
 
 TEST_F(JudgeTest, GoesOnFromItsRecord) {
-  options_.question.command_a = command("a", 10000);
-  options_.question.command_b = command("b", 10000);
+  // A pair takes some 50 ms, so that the budget ends before the first look.
+  options_.question.command_a = command("a", 10000) + "; sleep 0.02";
+  options_.question.command_b = command("b", 10000) + "; sleep 0.02";
   options_.record_path = (folder_ / "pairs.jsonl").string();
-  options_.min_effect_ratio = 0;  // nothing is the same within nothing
   options_.budget_s = 0.2;
   const Result<JudgeOutcome> first = run();
   ASSERT_TRUE(first) << first.error().message;
