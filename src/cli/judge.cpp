@@ -3,9 +3,7 @@
 #include "judge/judge.h"
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -81,15 +79,6 @@ Result<bool> is_higher_better(const std::string& text) {
   if (text.empty() || text == "lower") return false;
   if (text == "higher") return true;
   return Error::bad_input(fmt::format("--better {}: give lower or higher", text));
-}
-
-std::string rfc3339_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
 }
 
 std::string why_not_told(const std::string& end_reason) {
@@ -223,7 +212,7 @@ Result<Asked> asked_of(BenchFlags& parsed) {
 
 Status keep_history(const Asked& asked, const judge::JudgeOutcome& outcome) {
   if (asked.history_path.empty()) return {};
-  Status status = judge::add_to_history(asked.history_path, asked.question, outcome, rfc3339_now());
+  Status status = judge::add_to_history(asked.history_path, asked.question, outcome, platform::rfc3339_now());
   if (!status) return status;
   const Result<judge::History> history = judge::read_history(asked.history_path, asked.question);
   if (!history) return history.error();

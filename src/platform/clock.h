@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace opledger::platform {
 
@@ -20,5 +21,8 @@ class SteadyClock final : public Clock {
  public:
   [[nodiscard]] int64_t now_ns() const override;
 };
+
+/// The date and time now, in UTC: "2026-01-02T03:04:05Z" (RFC 3339).
+std::string rfc3339_now();
 
 }  // namespace opledger::platform

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <fmt/format.h>
 #include <utility>
 
@@ -19,15 +18,6 @@ namespace {
 /// A generous guess at a record's size: most of it is one integer per unit and stamped pass.
 int64_t estimated_record_bytes(double budget_s) {
   return (int64_t{8} << 20) + static_cast<int64_t>(budget_s * 250e3);
-}
-
-std::string rfc3339_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
 }
 
 const char* rows_name(core::RowKind rows) {
@@ -47,7 +37,7 @@ core::Header header_of(const CompareOptions& options, const core::MachineFacts& 
   core::Header header;
   header.opledger_version = options.version;
   header.command = options.command;
-  header.started = rfc3339_now();
+  header.started = platform::rfc3339_now();
   header.seed = options.seed;
   header.machine = machine;
   header.budget_s = options.budget_s;

@@ -104,31 +104,25 @@ TEST(Round, ATurnLastsAboutASecond) {
   EXPECT_EQ(passes_of(1e6), 8);
 }
 
+ScheduleEntry turn_of(double pass_ns, int steps) {
+  RoundOptions options;
+  options.pass_ns = pass_ns;
+  options.steps = steps;
+  Random random(1);
+  return round_of({arm("baseline"), arm("stamp")}, options, random).at(0).at(0);
+}
+
 TEST(Round, ATurnHasNoMorePassesThanMakeSixteenSteps) {
-  const auto passes_of = [](double pass_ns, int steps) {
-    RoundOptions options;
-    options.pass_ns = pass_ns;
-    options.steps = steps;
-    Random random(1);
-    return round_of({arm("baseline"), arm("stamp")}, options, random).at(0).at(0).passes;
-  };
-  EXPECT_EQ(passes_of(100e6, 16), 1);
-  EXPECT_EQ(passes_of(100e6, 6), 3);
-  EXPECT_EQ(passes_of(300e6, 6), 2);  // a second
+  EXPECT_EQ(turn_of(100e6, 16).passes, 1);
+  EXPECT_EQ(turn_of(100e6, 6).passes, 3);
+  EXPECT_EQ(turn_of(300e6, 6).passes, 2);  // a second
 }
 
 TEST(Round, ATurnBeginsWithSomeFifteenMillisecondsForNothing) {
-  const auto steps_of = [](double pass_ns, int steps) {
-    RoundOptions options;
-    options.pass_ns = pass_ns;
-    options.steps = steps;
-    Random random(1);
-    return round_of({arm("baseline"), arm("stamp")}, options, random).at(0).at(0).warm_up_steps;
-  };
-  EXPECT_EQ(steps_of(160e6, 16), 2);
-  EXPECT_EQ(steps_of(400e6, 1), 1);
-  EXPECT_EQ(steps_of(1e6, 4), 8);
-  EXPECT_EQ(steps_of(2e9, 1), 0);
+  EXPECT_EQ(turn_of(160e6, 16).warm_up_steps, 2);
+  EXPECT_EQ(turn_of(400e6, 1).warm_up_steps, 1);
+  EXPECT_EQ(turn_of(1e6, 4).warm_up_steps, 8);
+  EXPECT_EQ(turn_of(2e9, 1).warm_up_steps, 0);
 }
 
 TEST(Round, StepsThatAreDearAreNotInterleaved) {
