@@ -56,6 +56,7 @@ class Judge {
 
   void judge_first(int count) {
     std::vector<double> logs;
+    logs.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i)
       logs.push_back(log_.pairs()[static_cast<size_t>(i)].log_ratio(options_.question.is_higher_better));
     outcome_.judgement = judge_pairs(logs, options_.min_effect_ratio);
