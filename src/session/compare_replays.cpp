@@ -76,6 +76,16 @@ Result<std::string> CompareSession::run() {
   if (Status status = write_agreement(logits); !status) return status.error();
   if (Status status = scope_all(); !status) return status.error();
   if (Status status = plan(); !status) return status.error();
+  if (Status status = run_groups(); !status) return status.error();
+  for (const NotRun& one : not_run_) {
+    const std::string text = fmt::format("not run within the budget: {}", one.what);
+    if (Status status = note("budget", nullptr, text, one.workload); !status) return status.error();
+  }
+  const bool is_whole = not_run_.empty() && plan_.fits && !is_overdue();
+  return std::string(is_whole ? "complete" : "budget");
+}
+
+Status CompareSession::run_groups() {
   double longest_ns = 0;
   for (int group = 1; group <= plan_.groups; ++group) {
     const int64_t begun_ns = clock_.now_ns();
@@ -86,17 +96,12 @@ Result<std::string> CompareSession::run() {
       if (group <= 3) not_run_.push_back({fmt::format("launch groups {} to {}", group, plan_.groups), ""});
       break;
     }
-    if (Status status = run_group(group); !status) return status.error();
+    if (Status status = run_group(group); !status) return status;
     longest_ns = std::max(longest_ns, static_cast<double>(clock_.now_ns() - begun_ns));
     if (options_.is_enough && options_.is_enough(log_.text())) break;
     add_brackets();
   }
-  for (const NotRun& one : not_run_) {
-    const std::string text = fmt::format("not run within the budget: {}", one.what);
-    if (Status status = note("budget", nullptr, text, one.workload); !status) return status.error();
-  }
-  const bool is_whole = not_run_.empty() && plan_.fits && !is_overdue();
-  return std::string(is_whole ? "complete" : "budget");
+  return {};
 }
 
 Result<json> CompareSession::ask_prepare(Side& side, size_t w, const std::vector<ArmPlan>& arms) {

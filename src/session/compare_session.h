@@ -48,6 +48,8 @@ class CompareSession {
 
   // Launch groups.
   Status plan();
+  /// As many as are planned and fit, until the caller has enough.
+  Status run_groups();
   Status run_group(int group);
   /// Prepares the arms known so far; replays that are new are checked against the baseline's digests.
   Status prepare_known(Side& side, size_t w);

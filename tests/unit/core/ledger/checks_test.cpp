@@ -208,6 +208,12 @@ void tell_noisy_steps(Record& record, bool is_told) {
         for (const std::vector<int64_t>& part : split(row)) rows.push_back(part);
       *table = rows;
     }
+    for (auto* column : {&block.head_ns, &block.tail_ns}) {
+      if (!column->has_value()) continue;
+      std::vector<int64_t> rows;
+      for (const int64_t ns : **column) rows.insert(rows.end(), kSteps, ns / kSteps);
+      *column = rows;
+    }
   }
 }
 
