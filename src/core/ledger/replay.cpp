@@ -1,5 +1,5 @@
-// Pairs each stamped replay with its plain twin and compares them turn by turn, every pass told at the speed
-// of its group by the baselines beside it.
+// Pairs each stamped replay with its plain twin and tells both turn by turn, every pass at the speed of its
+// group by the baselines beside it; where passes tell their steps, beside.h compares them.
 #include "core/ledger/replay.h"
 
 #include <algorithm>
