@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/compare_options.h"
 #include "cli/judge_engines.h"
+#include "cli/ledger_output.h"
 #include "judge/history.h"
 #include "platform/clock.h"
 #include "platform/interrupt.h"
@@ -90,7 +90,7 @@ std::string why_not_told(const std::string& end_reason) {
 }
 
 std::string sentence(const judge::JudgeOutcome& outcome, const Asked& asked) {
-  const auto& [a, b] = std::pair(asked.question.command_a, asked.question.command_b);
+  const auto& [a, b] = std::pair(asked.question.a, asked.question.b);
   const double ratio = outcome.judgement.ratio;
   switch (outcome.judgement.verdict) {
     case judge::Verdict::kFaster:
@@ -120,8 +120,8 @@ nlohmann::json json_of(const Asked& asked, const judge::JudgeOutcome& outcome, b
   const auto& interval = outcome.judgement.interval;
   return {{"schema", "opledger-judge"},
           {"version", 1},
-          {"a", asked.question.command_a},
-          {"b", asked.question.command_b},
+          {"a", asked.question.a},
+          {"b", asked.question.b},
           {"verdict", judge::verdict_name(outcome.judgement.verdict)},
           {"ratio", interval ? json(outcome.judgement.ratio) : json()},
           {"ratio_ci", interval ? json{interval->low, interval->high} : json()},
@@ -170,8 +170,8 @@ Result<judge::JudgeOutcome> judge_commands(BenchFlags& parsed, const Asked& aske
   if (!lock) return lock.error();
   const platform::SteadyClock clock;
   const platform::Interrupt interrupt;
-  const auto watch = [&](const judge::JudgeOutcome& so_far, std::optional<int> next_look) {
-    if (next_look) progress.show(fmt::format("{} pairs, next look at {}", so_far.pairs, *next_look));
+  const auto watch = [&](const judge::JudgeOutcome& so_far, int next_look) {
+    progress.show(fmt::format("{} pairs, next look at {}", so_far.pairs, next_look));
   };
   Result<judge::JudgeOutcome> outcome = judge::run_judge(*options, clock, interrupt, watch);
   std::error_code ignored;
@@ -201,10 +201,10 @@ Result<Asked> asked_of(BenchFlags& parsed) {
   if (!is_higher) return is_higher.error();
   asked.question.is_higher_better = *is_higher;
   asked.question.figure = options["figure"];
-  asked.question.command_a = has_commands ? options["cmd-a"] : parsed.words.front();
-  asked.question.command_b = has_commands ? options["cmd-b"] : parsed.words.back();
+  asked.question.a = has_commands ? options["cmd-a"] : parsed.words.front();
+  asked.question.b = has_commands ? options["cmd-b"] : parsed.words.back();
   // Engines are asked about one model and workload at a time.
-  for (const auto& [name, value] : parsed.flags) asked.question.figure += fmt::format("-{} {} ", name, value);
+  for (const auto& [name, value] : parsed.flags) asked.question.flags += fmt::format("-{} {} ", name, value);
   asked.history_path = options["history"];
   asked.json_path = options["json"];
   return asked;
@@ -249,7 +249,11 @@ Result<int> run_judge(const std::vector<std::string>& arguments) {
   if (!asked->history_path.empty()) {
     const Result<judge::History> history = judge::read_history(asked->history_path, asked->question);
     if (!history) return history.error();
+    if (Status status = judge::check_history(asked->history_path); !status) return status.error();
   }
+  LedgerOutput output;
+  output.json_path = asked->json_path;
+  if (Status status = check_output(output); !status) return status.error();
   const platform::SteadyClock clock;
   session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
   Result<judge::JudgeOutcome> outcome =

@@ -1,6 +1,5 @@
 #include "cli/judge_engines.h"
 
-#include <optional>
 #include <vector>
 
 #include "cli/compare_options.h"
@@ -20,28 +19,6 @@ Result<std::vector<double>> log_ratios(const std::string& record_text) {
   return core::launch_log_ratios(*record, record->workloads.front());
 }
 
-/// What the samples say at the newest look that they reach.
-judge::JudgeOutcome outcome_of(const std::vector<double>& logs, double min_effect_ratio) {
-  const auto count = static_cast<int>(logs.size());
-  judge::JudgeOutcome outcome;
-  outcome.pairs = count;
-  outcome.looks = core::looks_reached(count);
-  if (const std::optional<int> last = core::last_look(count)) {
-    outcome.judgement = judge::judge_pairs({logs.data(), static_cast<size_t>(*last)}, min_effect_ratio);
-  }
-  return outcome;
-}
-
-bool is_decided(const judge::JudgeOutcome& outcome) {
-  return outcome.judgement.verdict != judge::Verdict::kCannotTell || !core::next_look(outcome.pairs);
-}
-
-const char* end_reason(const judge::JudgeOutcome& outcome, bool is_interrupted) {
-  if (outcome.judgement.verdict != judge::Verdict::kCannotTell) return "verdict";
-  if (is_interrupted) return "interrupted";
-  return core::next_look(outcome.pairs) ? "budget" : "looks";
-}
-
 }  // namespace
 
 Result<judge::JudgeOutcome> judge_engines(BenchFlags& parsed, const std::vector<std::string>& arguments,
@@ -56,7 +33,7 @@ Result<judge::JudgeOutcome> judge_engines(BenchFlags& parsed, const std::vector<
   options->max_groups = core::kLooks.back();
   options->is_enough = [&](const std::string& text) {
     const Result<std::vector<double>> logs = log_ratios(text);
-    return logs && is_decided(outcome_of(*logs, min_effect_ratio));
+    return logs && !judge::outcome_of(*logs, min_effect_ratio).end_reason.empty();
   };
   const platform::SteadyClock clock;
   const platform::Interrupt interrupt;
@@ -67,9 +44,9 @@ Result<judge::JudgeOutcome> judge_engines(BenchFlags& parsed, const std::vector<
   if (session->error && !is_interrupted) return *session->error;
   const Result<std::vector<double>> logs = log_ratios(session->record_text);
   if (!logs) return logs.error();
-  judge::JudgeOutcome outcome = outcome_of(*logs, min_effect_ratio);
+  judge::JudgeOutcome outcome = judge::outcome_of(*logs, min_effect_ratio);
   outcome.elapsed_s = static_cast<double>(clock.now_ns() - started_ns) * 1e-9;
-  outcome.end_reason = end_reason(outcome, is_interrupted);
+  if (outcome.end_reason.empty()) outcome.end_reason = is_interrupted ? "interrupted" : "budget";
   return outcome;
 }
 

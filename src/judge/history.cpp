@@ -11,11 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-json asked(const Question& question) {
-  return {{"a", question.command_a},
-          {"b", question.command_b},
-          {"figure", question.figure},
-          {"higher_is_better", question.is_higher_better}};
+Error cannot_keep(const std::string& path) {
+  return Error::environment(fmt::format("--history {}: cannot be written: name another file", path));
 }
 
 History counted(const std::vector<Verdict>& verdicts) {
@@ -47,14 +44,18 @@ Result<History> read_history(const std::string& path, const Question& question) 
       return Error::bad_input(
           fmt::format("--history {}: line {} is no verdict: name another file", path, number));
     }
-    if (line["question"] == asked(question)) verdicts.push_back(*verdict);
+    if (line["question"] == to_json(question)) verdicts.push_back(*verdict);
   }
   return counted(verdicts);
 }
 
+Status check_history(const std::string& path) {
+  return std::ofstream(path, std::ios::app) ? Status() : Status(cannot_keep(path));
+}
+
 Status add_to_history(const std::string& path, const Question& question, const JudgeOutcome& outcome,
                       const std::string& when) {
-  const json line{{"question", asked(question)},
+  const json line{{"question", to_json(question)},
                   {"verdict", verdict_name(outcome.judgement.verdict)},
                   {"ratio", outcome.judgement.ratio},
                   {"pairs", outcome.pairs},
@@ -62,8 +63,7 @@ Status add_to_history(const std::string& path, const Question& question, const J
   std::ofstream file(path, std::ios::app);
   file << line.dump() << '\n';
   file.flush();
-  if (file) return {};
-  return Error::environment(fmt::format("--history {}: cannot be written: name another file", path));
+  return file ? Status() : Status(cannot_keep(path));
 }
 
 }  // namespace opledger::judge

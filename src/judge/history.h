@@ -21,6 +21,9 @@ struct History {
 /// verdict.
 Result<History> read_history(const std::string& path, const Question& question);
 
+/// Fails (environment) where the file cannot be written: to be asked before anything is measured.
+Status check_history(const std::string& path);
+
 /// Adds a verdict. `when`: RFC 3339. Environment: a file that cannot be written.
 Status add_to_history(const std::string& path, const Question& question, const JudgeOutcome& outcome,
                       const std::string& when);

@@ -23,7 +23,7 @@ class Judge {
   Result<JudgeOutcome> run(const Watch& watch) {
     look();
     while (outcome_.end_reason.empty()) {
-      watch(outcome_, core::next_look(outcome_.pairs));
+      watch(outcome_, *core::next_look(outcome_.pairs));
       Status status = pair();
       if (!status && status.error().kind == Error::Kind::kInterrupted && outcome_.pairs > 0)
         outcome_.end_reason = "interrupted";
@@ -32,34 +32,21 @@ class Judge {
       else
         look();
     }
-    watch(outcome_, std::nullopt);
     return outcome_;
   }
 
  private:
-  // Judges what there is when it is as much as a planned look wants: an interval looked at elsewhere would
-  // not be worth its 95%.
   void look() {
-    const std::vector<Pair>& pairs = log_.pairs();
-    outcome_.pairs = static_cast<int>(pairs.size());
-    outcome_.elapsed_s = 0;
-    for (const Pair& pair : pairs) outcome_.elapsed_s += pair.elapsed_s;
-    outcome_.looks = core::looks_reached(outcome_.pairs);
-    if (const std::optional<int> last = core::last_look(outcome_.pairs)) judge_first(*last);
-    if (outcome_.judgement.verdict != Verdict::kCannotTell)
-      outcome_.end_reason = "verdict";
-    else if (!core::next_look(outcome_.pairs))
-      outcome_.end_reason = "looks";
-    else if (!has_time_for_pair())
-      outcome_.end_reason = "budget";
-  }
-
-  void judge_first(int count) {
     std::vector<double> logs;
-    logs.reserve(static_cast<size_t>(count));
-    for (int i = 0; i < count; ++i)
-      logs.push_back(log_.pairs()[static_cast<size_t>(i)].log_ratio(options_.question.is_higher_better));
-    outcome_.judgement = judge_pairs(logs, options_.min_effect_ratio);
+    logs.reserve(log_.pairs().size());
+    double elapsed_s = 0;
+    for (const Pair& pair : log_.pairs()) {
+      logs.push_back(pair.log_ratio(options_.question.is_higher_better));
+      elapsed_s += pair.elapsed_s;
+    }
+    outcome_ = outcome_of(logs, options_.min_effect_ratio);
+    outcome_.elapsed_s = elapsed_s;
+    if (outcome_.end_reason.empty() && !has_time_for_pair()) outcome_.end_reason = "budget";
   }
 
   [[nodiscard]] bool has_time_for_pair() const {
@@ -69,7 +56,7 @@ class Judge {
 
   Status pair() {
     if (!is_warm_) {
-      for (const std::string* command : {&options_.question.command_a, &options_.question.command_b}) {
+      for (const std::string* command : {&options_.question.a, &options_.question.b}) {
         Result<CommandRun> run = runner_.run(*command, clock_, interrupt_);
         if (!run) return run.error();
       }
@@ -79,8 +66,7 @@ class Judge {
     const bool is_a_first = outcome_.pairs % 2 == 0;
     for (const bool is_a : {is_a_first, !is_a_first}) {
       const Question& question = options_.question;
-      Result<CommandRun> run =
-          runner_.run(is_a ? question.command_a : question.command_b, clock_, interrupt_);
+      Result<CommandRun> run = runner_.run(is_a ? question.a : question.b, clock_, interrupt_);
       if (!run) return run.error();
       (is_a ? pair.a : pair.b) = run->figure;
       pair.elapsed_s += run->elapsed_s;
@@ -99,6 +85,21 @@ class Judge {
 };
 
 }  // namespace
+
+JudgeOutcome outcome_of(std::span<const double> log_ratios, double min_effect_ratio) {
+  const auto count = static_cast<int>(log_ratios.size());
+  JudgeOutcome outcome;
+  outcome.pairs = count;
+  outcome.looks = core::looks_reached(count);
+  if (outcome.looks > 0)
+    outcome.judgement =
+        judge_pairs(log_ratios.first(static_cast<size_t>(*core::last_look(count))), min_effect_ratio);
+  if (outcome.judgement.verdict != Verdict::kCannotTell)
+    outcome.end_reason = "verdict";
+  else if (!core::next_look(count))
+    outcome.end_reason = "looks";
+  return outcome;
+}
 
 Result<JudgeOutcome> run_judge(const JudgeOptions& options, const platform::Clock& clock,
                                const platform::Interrupt& interrupt, const Watch& watch) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/base/result.h"
@@ -33,8 +34,13 @@ struct JudgeOutcome {
   std::string end_reason;  ///< verdict, looks, budget or interrupted
 };
 
-/// Called after every pair and at every look.
-using Watch = std::function<void(const JudgeOutcome& so_far, std::optional<int> next_look)>;
+/// What samples (log(time of a / time of b), one per pair) say at the newest planned look that they reach: an
+/// interval looked at elsewhere would not be worth its 95%. `end_reason` is "verdict" or "looks" where that
+/// ends the judgement, and empty where it goes on.
+JudgeOutcome outcome_of(std::span<const double> log_ratios, double min_effect_ratio);
+
+/// Called before every pair.
+using Watch = std::function<void(const JudgeOutcome& so_far, int next_look)>;
 
 /// Runs a and b alternately, which is first changing from pair to pair (A B, B A). One pair is run before and
 /// forgotten: files are not in the page cache yet. What was measured is in the record whatever happens.

@@ -17,10 +17,7 @@ json header_of(const Question& question) {
   return {{"type", "header"},
           {"schema", "opledger-judge-pairs"},
           {"version", 1},
-          {"a", question.command_a},
-          {"b", question.command_b},
-          {"figure", question.figure},
-          {"higher_is_better", question.is_higher_better}};
+          {"question", to_json(question)}};
 }
 
 std::optional<Pair> pair_of(const json& line) {

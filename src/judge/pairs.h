@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "judge/question.h"
 
 namespace opledger::judge {
-
-/// What was compared. Pairs of other commands, or read in another way, are no pairs of these.
-struct Question {
-  std::string command_a, command_b;
-  std::string figure;  ///< the regular expression that finds the figure in the output; empty: elapsed time
-  bool is_higher_better = false;
-};
 
 /// Figures as the commands gave them: seconds where elapsed time is the figure.
 struct Pair {

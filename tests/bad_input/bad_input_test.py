@@ -150,6 +150,8 @@ class BadInput(unittest.TestCase):
         self.refused(*self.judge("--record", self.folder), names=[self.folder])
         self.refused(*self.judge("--record", self.folder / "gone" / "p"), names=["gone"])
         self.refused(*self.judge("--history", record), names=[record])
+        self.refused(*self.judge("--history", self.folder / "gone" / "h"), names=["gone"])
+        self.refused(*self.judge("--json", self.folder / "gone" / "j"), names=["gone"])
         self.assertEqual(record.read_text(), kept)
 
     # The record and the machine

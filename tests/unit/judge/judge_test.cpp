@@ -32,7 +32,7 @@ class JudgeTest : public ::testing::Test {
   }
 
   Result<JudgeOutcome> run() {
-    return run_judge(options_, clock_, interrupt_, [](const JudgeOutcome&, std::optional<int>) {});
+    return run_judge(options_, clock_, interrupt_, [](const JudgeOutcome&, int) {});
   }
 
   std::filesystem::path folder_;
@@ -42,8 +42,8 @@ class JudgeTest : public ::testing::Test {
 };
 
 TEST_F(JudgeTest, AFasterCommandIsFoundAtTheFirstLook) {
-  options_.question.command_a = command("a", 9700);
-  options_.question.command_b = command("b", 10000);
+  options_.question.a = command("a", 9700);
+  options_.question.b = command("b", 10000);
   const Result<JudgeOutcome> outcome = run();
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->judgement.verdict, Verdict::kFaster);
@@ -54,8 +54,8 @@ TEST_F(JudgeTest, AFasterCommandIsFoundAtTheFirstLook) {
 }
 
 TEST_F(JudgeTest, ARateIsBetterWhereItIsHigher) {
-  options_.question.command_a = command("a", 9700);
-  options_.question.command_b = command("b", 10000);
+  options_.question.a = command("a", 9700);
+  options_.question.b = command("b", 10000);
   options_.question.is_higher_better = true;
   const Result<JudgeOutcome> outcome = run();
   ASSERT_TRUE(outcome) << outcome.error().message;
@@ -64,8 +64,8 @@ TEST_F(JudgeTest, ARateIsBetterWhereItIsHigher) {
 
 TEST_F(JudgeTest, GoesOnFromItsRecord) {
   // A pair takes some 50 ms, so that the budget ends before the first look.
-  options_.question.command_a = command("a", 10000) + "; sleep 0.02";
-  options_.question.command_b = command("b", 10000) + "; sleep 0.02";
+  options_.question.a = command("a", 10000) + "; sleep 0.02";
+  options_.question.b = command("b", 10000) + "; sleep 0.02";
   options_.record_path = (folder_ / "pairs.jsonl").string();
   options_.budget_s = 0.2;
   const Result<JudgeOutcome> first = run();
@@ -79,7 +79,7 @@ TEST_F(JudgeTest, GoesOnFromItsRecord) {
   const Result<JudgeOutcome> second = run();
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_GT(second->pairs, first->pairs);
-  options_.question.command_a += " # another";
+  options_.question.a += " # another";
   const Result<JudgeOutcome> other = run();
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().kind, Error::Kind::kBadInput);
@@ -87,8 +87,8 @@ TEST_F(JudgeTest, GoesOnFromItsRecord) {
 }
 
 TEST_F(JudgeTest, ACommandThatFailsIsNamedWithItsOutput) {
-  options_.question.command_a = "echo no such model; exit 3";
-  options_.question.command_b = command("b", 10000);
+  options_.question.a = "echo no such model; exit 3";
+  options_.question.b = command("b", 10000);
   const Result<JudgeOutcome> outcome = run();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().kind, Error::Kind::kFailure);
@@ -97,14 +97,14 @@ TEST_F(JudgeTest, ACommandThatFailsIsNamedWithItsOutput) {
 }
 
 TEST_F(JudgeTest, AFigureThatIsNotPrintedIsAFailure) {
-  options_.question.command_a = options_.question.command_b = "echo nothing";
+  options_.question.a = options_.question.b = "echo nothing";
   const Result<JudgeOutcome> outcome = run();
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().message.find("printed no figure"), std::string::npos);
 }
 
 TEST_F(JudgeTest, ACommandThatHangsIsEnded) {
-  options_.question.command_a = options_.question.command_b = "sleep 60";
+  options_.question.a = options_.question.b = "sleep 60";
   options_.run_limit_ns = 200'000'000;
   const Result<JudgeOutcome> outcome = run();
   ASSERT_FALSE(outcome);
@@ -123,8 +123,8 @@ TEST_F(JudgeTest, AnExpressionWithoutAGroupIsRefused) {
 
 TEST_F(JudgeTest, HistorySaysHowOftenFasterWasConfirmed) {
   const std::string path = (folder_ / "history.jsonl").string();
-  options_.question.command_a = "a";
-  options_.question.command_b = "b";
+  options_.question.a = "a";
+  options_.question.b = "b";
   JudgeOutcome outcome;
   for (const Verdict verdict :
        {Verdict::kFaster, Verdict::kCannotTell, Verdict::kFaster, Verdict::kSame, Verdict::kFaster}) {
