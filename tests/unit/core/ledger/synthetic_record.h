@@ -415,4 +415,19 @@ inline core::WorkloadLedger analysed(const PlantedSession& session) {
   return ledger && !ledger->workloads.empty() ? ledger->workloads.front() : core::WorkloadLedger{};
 }
 
+// The first check of that name and engine whose text begins with `start`.
+inline core::Check check_named(const core::WorkloadLedger& ledger, const std::string& name,
+                               const std::string& engine, const std::string& start = "") {
+  for (const core::Check& check : ledger.checks) {
+    if (check.name == name && check.engine == engine && check.text.compare(0, start.size(), start) == 0)
+      return check;
+  }
+  ADD_FAILURE() << "no check " << name << " of " << engine << " " << start;
+  return {};
+}
+
+inline PlantedReplay dense_replay() {
+  return {"dense_proj", {0, 2}};
+}
+
 }  // namespace opledger::testing
