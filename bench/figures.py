@@ -370,7 +370,7 @@ def hook(options):
             ratios = []
             for _ in range(options.groups):
                 with Engine(name) as engine:
-                    engine.load(first_model(options), context=768)
+                    engine.load(first_model(options), context=768, **Campaign.flags)
                     engine.call("graph", workload=workload, probe=False)
                     engine.call("prepare", workload=workload["id"],
                                 arms=[{"id": k, "kind": k} for k in ("baseline", "unhooked")])
@@ -392,7 +392,7 @@ def hook(options):
 
 
 def linear(options):
-    """a + b k over k = 1, 2, 4 copies of every row above a fifth of the pass."""
+    """a + b k over k = 1, 2, 4 copies of the rows named by --rows."""
     rows = []
     for name in options.engines:
         for workload in options.workloads:
@@ -400,17 +400,21 @@ def linear(options):
             campaign = Campaign(name, first_model(options), workload, context, options.groups,
                                 options.rounds if workload["kind"] == "decode" else 2)
             groups = list(campaign.run(lambda units: [
-                replay(units, f"dense x{k}", "replay", "dense_proj", "sibling", k) for k in (1, 2, 4)]))
-            intercepts = []
-            for g in groups:
-                ks, costs = (1, 2, 4), [g.increment(f"dense x{k}") for k in (1, 2, 4)]
-                slope = sum((k - 7 / 3) * cost for k, cost in zip(ks, costs)) / sum((k - 7 / 3) ** 2 for k in ks)
-                intercepts.append((statistics.fmean(costs) - slope * 7 / 3) / g.baseline)
-            rows.append([f"{name} {workload['id']} dense_proj",
-                         *(show([g.increment(f"dense x{k}") / k for g in groups], 3) for k in (1, 2, 4)),
-                         show(intercepts)])
+                replay(units, f"{row} x{k}", "replay", row, "sibling", k) for row in options.rows for k in (1, 2, 4)]))
+            for row in options.rows:
+                rows.append([f"{name} {workload['id']} {row}", *linear_figures(groups, row)])
     print("### Linear in the number of copies\n")
     table(["row", "per copy x1 ms", "x2", "x4", "a / baseline"], rows)
+
+
+def linear_figures(groups, row):
+    """Cost of a copy among 1, 2 and 4, and the fitted cost of none, over the pass."""
+    intercepts = []
+    for g in groups:
+        ks, costs = (1, 2, 4), [g.increment(f"{row} x{k}") for k in (1, 2, 4)]
+        slope = sum((k - 7 / 3) * cost for k, cost in zip(ks, costs)) / sum((k - 7 / 3) ** 2 for k in ks)
+        intercepts.append((statistics.fmean(costs) - slope * 7 / 3) / g.baseline)
+    return [*(show([g.increment(f"{row} x{k}") / k for g in groups], 3) for k in (1, 2, 4)), show(intercepts)]
 
 
 def aliases(options):
@@ -458,10 +462,11 @@ def main():
                         choices=["q4_1", "q8_0", "q4_0", "qwen3moe", "qwen35moe"])
     parser.add_argument("--workloads", nargs="+", type=parse_workload, default=[prefill(512), decode(8, 64)],
                         metavar="pp512|tg8@64")
-    parser.add_argument("--rows", nargs="+", default=["dense_proj"], metavar="CATEGORY", help="of clocks")
+    parser.add_argument("--rows", nargs="+", default=["dense_proj"], metavar="CATEGORY", help="of clocks and linear")
     parser.add_argument("--copies", type=int, default=1, help="of the compared increments (clocks)")
     parser.add_argument("--engines", nargs="+", default=list(ENGINES))
-    parser.add_argument("--flags", nargs="+", default=[], metavar="NAME=VALUE", help="of the engines (campaigns only)")
+    parser.add_argument("--flags", nargs="+", default=[], metavar="NAME=VALUE", help="of the engines")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--groups", type=int, default=3, help="launches of each engine")
     parser.add_argument("--rounds", type=int, default=9, help="of every arm per launch (prefill: a third)")
     parser.add_argument("--pairs", type=int, default=140, help="per launch (hook: prefill a seventh; aliases: in all)")
@@ -471,7 +476,7 @@ def main():
     parser.add_argument("--llama-bench", metavar="PROGRAM")
     options = parser.parse_args()
     random.seed(1)
-    Campaign.flags = dict(flag.split("=", 1) for flag in options.flags)
+    Campaign.flags = dict(flag.split("=", 1) for flag in options.flags) | {"threads": options.threads}
     for name in options.figures:
         figures[name](options)
 
