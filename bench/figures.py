@@ -38,6 +38,15 @@ def show(values, digits=4):
     return f"{mean:.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")
 
 
+def show_pooled(values, digits=3):
+    """Trimmed mean of all steps of all launches, and its 95% half-width by Tukey and McLaughlin (winsorised)."""
+    ordered, n = sorted(values), len(values)
+    cut = n // 5 if n > 4 else 0
+    winsorised = [ordered[cut]] * cut + ordered[cut:n - cut] + [ordered[n - cut - 1]] * cut
+    half = T95.get(n - 2 * cut - 1, 1.96) * statistics.stdev(winsorised) / ((1 - 2 * cut / n) * math.sqrt(n))
+    return f"{trimmed(values):.{digits}f} ± {half:.{digits}f}"
+
+
 def progress(text):
     """A campaign that is stopped early leaves its groups' figures in the log."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
@@ -76,8 +85,9 @@ class Campaign:
 
     flags = {}  # of every engine: --flags
 
-    def __init__(self, name, model, workload, context, groups, rounds, passes=1):
+    def __init__(self, name, model, workload, context, groups, rounds, passes=1, together=None):
         self.name, self.model, self.workload, self.context = name, model, workload, context
+        self.together = workload["kind"] == "decode" if together is None else together
         self.groups, self.rounds, self.passes = groups, rounds, passes
         self.tokens = len(workload["tokens"]) if workload["kind"] == "decode" else 1
 
@@ -97,12 +107,13 @@ class Campaign:
 
     def measure(self, engine, arms):
         """Turns: blocks by arm, each turn with a baseline. The first round has the price too, three passes of it. A
-        prefill pass is one step of seconds: there each arm has a turn, and so a baseline, of its own."""
+        prefill pass is one step of seconds: there each arm has a turn, and so a baseline, of its own, unless the
+        arms are to be compared with each other (`together`)."""
         schedule = []
         for number in range(self.rounds):
             round_arms = arms + (["price"] if number == 0 else [])
             random.shuffle(round_arms)
-            shared = [round_arms] if self.workload["kind"] == "decode" else [[arm] for arm in round_arms]
+            shared = [round_arms] if self.together else [[arm] for arm in round_arms]
             for turn in shared:
                 turn = ["baseline"] + turn
                 random.shuffle(turn)
@@ -237,15 +248,18 @@ class Group:
                                                        self.rows("stamp")[category]))
 
     def disagreement(self, stamped, plain):
-        """What a stamped replay says its copies cost the pass, less what the plain one says: four arms compared in
-        every step, the price of the copies' clocks taken off."""
+        return trimmed(self.disagreements(stamped, plain))
+
+    def disagreements(self, stamped, plain):
+        """In every step, what a stamped replay says its copies cost the pass, less what the plain one says: four arms compared,
+        the price of the copies' clocks taken off."""
         shares = []
         for turn in zip(*(self.samples[arm] for arm in (stamped, "stamp", plain, "baseline"))):
             shares += [(a - b - c + d) / base for a, b, c, d, base in
                        zip(*(sample.steps for sample in turn), turn[0].baseline_steps)]
         copied = self.samples[stamped][0].table("copy_ns")[0]
         clocks = sum(unit["calls"] for unit, ns in zip(self.units, copied) if ns > 0)
-        return trimmed(shares) * self.baseline - self.price * clocks
+        return [share * self.baseline - self.price * clocks for share in shares]
 
     def closure(self):
         """What part of a stamped pass its units are, times its length: both share every disturbance."""
@@ -321,7 +335,7 @@ def clocks(options):
         for name in options.engines:
             for row in options.rows:
                 context = len(workload.get("prompt", [])) + len(workload["tokens"]) + 64
-                campaign = Campaign(name, model, workload, context, options.groups, options.rounds)
+                campaign = Campaign(name, model, workload, context, options.groups, options.rounds, together=True)
                 groups = list(campaign.run(lambda units: [
                     {"id": "stamp", "kind": "stamp"}, replay(units, "copies", "stamped_replay", row, "sibling"),
                     replay(units, "plain", "replay", row, "sibling", options.copies),
@@ -329,17 +343,20 @@ def clocks(options):
                 rows.append([f"{name} {workload['id']} {row}", *clock_figures(groups, row, options.copies)])
                 progress(" | ".join(rows[-1]))
     print("### Two clocks, ms; limit: the larger of 5% of the row and 0.5% of the pass\n")
-    table(["row", "pass", "o", "c - o", "plain increment", "predicted - plain", "limit"], rows)
+    table(["row", "pass", "o", "c - o", "plain increment", "predicted - plain",
+           "by steps", "limit"], rows)
 
 
 def clock_figures(groups, row, copies):
     """Per copy. c - o is told by one copy: of several, the later ones find closer what the first one brought."""
     o = [g.row("stamp", row) for g in groups]
     plain = [g.increment("plain") / copies for g in groups]
-    apart = [g.disagreement("many" if copies > 1 else "copies", "plain") / copies for g in groups]
+    stamped = "many" if copies > 1 else "copies"
+    apart = [g.disagreement(stamped, "plain") / copies for g in groups]
+    by_steps = [one / copies for g in groups for one in g.disagreements(stamped, "plain")]
     limit = max(0.05 * statistics.fmean(o), 0.005 * statistics.fmean(g.baseline for g in groups))
     return [show([g.baseline for g in groups], 3), show(o, 3), show([g.copy_excess("copies", row) for g in groups], 3),
-            show(plain, 3), show(apart, 3), f"{limit:.3f}"]
+            show(plain, 3), show(apart, 3), show_pooled(by_steps), f"{limit:.3f}"]
 
 
 def clock_rows(label, groups):

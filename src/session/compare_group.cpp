@@ -43,15 +43,17 @@ double CompareSession::first_round_time_ns(const Side& side, size_t w) const {
 }
 
 std::vector<ScheduleEntry> CompareSession::verify_schedule(const Side& side, size_t w) const {
-  const bool is_split = plan_.is_tight || side.workloads[w].pass_ns > kDearPassNs;
+  const SideWorkload& known = side.workloads[w];
+  const bool is_split = plan_.is_tight || known.pass_ns > kDearPassNs;
   std::vector<ArmPlan> arms;
-  for (const ArmPlan& arm : side.workloads[w].arms) {
-    // A replay was verified when it was chosen.
-    if (arm.copies || (arm.kind == "empty" && plan_.is_tight)) continue;
-    // An arm is the same graph in every group, and every timed pass tells its logits: each is verified once.
-    // Where time is short or passes are dear, not all in one group.
-    const int group = is_split && arm.kind == "price" ? std::min(2, plan_.groups) : 1;
-    if (group == group_) arms.push_back(arm);
+  for (const ArmPlan& arm : known.arms) {
+    // An arm is the same graph in every group, and every timed pass tells its logits: each is verified once,
+    // a replay when it is chosen.
+    if (arm.copies || known.checked_arms.count(arm.id) > 0) continue;
+    // Where time is short or passes are dear, not all in one group. Both can change from group to group.
+    if (arm.kind == "empty" && plan_.is_tight) continue;
+    if (arm.kind == "price" && is_split && group_ < std::min(2, plan_.groups)) continue;
+    arms.push_back(arm);
   }
   return arms.empty() ? std::vector<ScheduleEntry>{} : verify_of(arms);
 }
@@ -129,7 +131,11 @@ Status CompareSession::close(Side& side) {
 
 Status CompareSession::verify(Side& side, size_t w) {
   const std::vector<ScheduleEntry> schedule = verify_schedule(side, w);
-  return schedule.empty() ? Status{} : stint(side, w, schedule);
+  if (schedule.empty()) return {};
+  if (Status status = stint(side, w, schedule); !status) return status;
+  const std::vector<std::string>& arms = schedule.front().arms;
+  side.workloads[w].checked_arms.insert(arms.begin(), arms.end());
+  return {};
 }
 
 Status CompareSession::round(const std::vector<Side*>& sides, size_t w) {
