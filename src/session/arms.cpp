@@ -134,11 +134,6 @@ int copies_for(double share_ratio) {
   return static_cast<int>(std::clamp(std::ceil(0.04 / allowed), 1.0, 8.0));
 }
 
-int copies_of_dear(double share_ratio) {
-  if (!(share_ratio > 0)) return 16;
-  return static_cast<int>(std::clamp(std::ceil(0.1 / share_ratio), 1.0, 16.0));
-}
-
 int stride_for(int layers, int copies, int interval) {
   const int step = std::max(interval, 1);
   const int even = layers / (copies + 1) / step * step;
@@ -195,21 +190,17 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
   std::vector<ScopeShare> shares;
   if (step_ns <= 0) return shares;
   for (size_t s = 0; s < scope_names.size(); ++s) {
-    ScopeShare share{scope_names[s], {}, median_of(sums[s]) / step_ns, false};
+    ScopeShare share{scope_names[s], {}, median_of(sums[s]) / step_ns};
     for (size_t u = 0; u < units.size(); ++u) {
       if (unit_scope[u] == static_cast<int>(s)) share.units.push_back(units[u]);
     }
-    share.reads_weights = std::any_of(share.units.begin(), share.units.end(), [&](core::UnitName name) {
-      const core::Graph& g = graph.graphs[static_cast<size_t>(name.graph)];
-      return weight_bytes_of(g, g.units[static_cast<size_t>(name.unit)]) > 0;
-    });
     if (!share.units.empty()) shares.push_back(std::move(share));
   }
   return shares;
 }
 
 std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std::string>& engine_arms,
-                                 int layers, int interval, bool is_dear) {
+                                 int layers, int interval) {
   std::vector<ArmPlan> arms;
   const auto add = [&](const char* kind, int copies) {
     if (!has(engine_arms, kind)) return;
@@ -224,12 +215,11 @@ std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std:
     }
     arms.push_back(std::move(arm));
   };
-  int copies = copies_for(scope.share_ratio);
-  // Attention at depth 64: of two copies the second took 0.54 ms where the first and the original take 0.81.
-  if (is_dear) copies = scope.reads_weights ? copies_of_dear(scope.share_ratio) : 1;
+  const int copies = copies_for(scope.share_ratio);
   add("replay", copies);
   add("stamped_replay", copies);
-  if (copies > 1 && !is_dear) add("stamped_replay", 1);
+  // Attention at depth 64: of two copies the second took 0.54 ms where the first and the original take 0.81.
+  if (copies > 1) add("stamped_replay", 1);
   return arms;
 }
 

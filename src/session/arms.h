@@ -48,9 +48,6 @@ int64_t weight_bytes_of(const core::Graph& graph, const core::Unit& unit);
 /// at least 0.5% of the pass) adds up to 4% of the pass, at most 8.
 int copies_for(double share_ratio);
 
-/// Copies that make an increment of at least a tenth of the pass, at most 16.
-int copies_of_dear(double share_ratio);
-
 /// Layers between an original and its copy's weights: as far as `copies` copies leave room for, and a whole
 /// number of `interval`s, after which a hybrid model's layers are of the same sort again.
 int stride_for(int layers, int copies, int interval);
@@ -65,8 +62,7 @@ bool settle_weights(const core::WorkloadGraph& graph, const nlohmann::json& prep
 struct ScopeShare {
   std::string scope;
   std::vector<core::UnitName> units;
-  double share_ratio = 0;     ///< of the baseline pass
-  bool reads_weights = true;  ///< any of its units does
+  double share_ratio = 0;  ///< of the baseline pass
 };
 
 /// What stamps say each scope costs: median over steps of the sum of its units' times less the price, over
@@ -79,10 +75,9 @@ std::vector<ScopeShare> scope_shares(const core::WorkloadGraph& graph, const std
 
 /// `replay` and `stamped_replay` of one scope, whose increments are compared; where they hold several copies,
 /// a `stamped_replay` with one besides, which is compared with its original: of several, the later ones find
-/// in a cache what the first one read (only weights have siblings). `is_dear`: passes are few, so there is no
-/// arm besides, and what reads no weights is copied once.
+/// in a cache what the first one read (only weights have siblings).
 std::vector<ArmPlan> replay_arms(const ScopeShare& scope, const std::vector<std::string>& engine_arms,
-                                 int layers, int interval, bool is_dear);
+                                 int layers, int interval);
 
 /// One stamped replay with one copy of every unit of all of `rows`. Empty without rows, or when the engine
 /// has no such arm.

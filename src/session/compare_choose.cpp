@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -37,12 +38,10 @@ struct CompareSession::Candidates {
 
 double CompareSession::added_time_ns(const Side& side, size_t w, std::vector<ArmPlan> arms) const {
   const SideWorkload& known = side.workloads[w];
-  const RoundOptions options = round_options(side, w);
   // A turn of their own comes with a stamp beside them.
-  for (const ArmPlan& arm : known.arms) {
-    if (arm.kind == "stamp" && is_interleaved(options)) arms.push_back(arm);
-  }
-  return round_cost_ns(arms, options) * known.cost_ratio;
+  std::copy_if(known.arms.begin(), known.arms.end(), std::back_inserter(arms),
+               [](const ArmPlan& arm) { return arm.kind == "stamp"; });
+  return round_cost_ns(arms, round_options(side, w)) * known.cost_ratio;
 }
 
 void CompareSession::add_candidate(size_t w, const std::string& scope, double share_ratio,
@@ -78,8 +77,8 @@ void CompareSession::add_candidates(size_t w, Candidates& found) const {
       if (is_small) {
         small[s].push_back(of_sides[s]);
       } else {
-        arms[s] = replay_arms(of_sides[s], sides_[s].arm_kinds, sides_[s].layers(),
-                              sides_[s].layer_interval(), !is_interleaved(round_options(sides_[s], w)));
+        arms[s] =
+            replay_arms(of_sides[s], sides_[s].arm_kinds, sides_[s].layers(), sides_[s].layer_interval());
       }
     }
     if (!is_small) add_candidate(w, scope, larger_share(of_sides), std::move(arms), found);

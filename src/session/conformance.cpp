@@ -172,7 +172,7 @@ class Suite {
     expect(id + ": gives the same graph again", same.is_ok(),
            same ? "same signatures and units" : same.error().message);
     std::vector<ArmPlan> arms = base_arms(side_.arm_kinds);
-    for (ArmPlan& arm : replay_arms({"all", units_in_order(*graph), 1.0}, side_.arm_kinds, 2, 1, true)) {
+    for (ArmPlan& arm : replay_arms({"all", units_in_order(*graph), 1.0}, side_.arm_kinds, 2, 1)) {
       for (AskedUnit& unit : arm.units) unit.weights = "same";
       arms.push_back(std::move(arm));
     }

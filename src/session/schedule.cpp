@@ -11,8 +11,9 @@
 namespace opledger::session {
 namespace {
 
-// A step longer than this is measured on its own.
-constexpr double kDearStepNs = 5e8;
+// Longer steps need no warm-up: what the other engine leaves in the caches costs them a hundredth. And one
+// pass of them tells the price: of hundreds of intervals the median is taken.
+constexpr double kLongStepNs = 1e8;
 
 bool is_in_round(const ArmPlan& arm, const RoundOptions& options) {
   if (arm.kind == "baseline") return false;
@@ -57,61 +58,6 @@ std::vector<std::vector<const ArmPlan*>> arms_by_turn(const std::vector<ArmPlan>
   return turns;
 }
 
-std::vector<Stint> interleaved_round(const std::vector<ArmPlan>& arms, const RoundOptions& options,
-                                     Random& random) {
-  // Long enough for its warm-ups not to matter, but what else is to be measured must have its turn soon.
-  constexpr double kTurnNs = 1e9;
-  constexpr int kStepsOfTurn = 16;
-  constexpr double kWarmUpNs = 1.5e7;
-  constexpr int kFewestPriceSteps = 3;
-  std::vector<Stint> round;
-  for (const std::vector<const ArmPlan*>& turn : arms_by_turn(arms, options)) {
-    ScheduleEntry entry{{"baseline"}, 1, false};
-    entry.cost_ratio = 1;
-    for (const ArmPlan* arm : turn) {
-      entry.arms.push_back(arm->id);
-      entry.cost_ratio += arm->cost_ratio;
-      if (arm->is_replay()) entry.scope = arm->scope;
-    }
-    random.shuffle(entry.arms);
-    entry.passes = options.is_tight ? 1
-                                    : std::min(times_within(kTurnNs, entry.cost_ratio * options.pass_ns),
-                                               (kStepsOfTurn + options.steps - 1) / options.steps);
-    const bool has_price = std::any_of(turn.begin(), turn.end(), is_price);
-    // Measured once in a launch group, and the first one decides what is replayed: one disturbed step of a
-    // few would move it.
-    if (has_price && !options.is_tight)
-      entry.passes = std::max(entry.passes, (kFewestPriceSteps + options.steps - 1) / options.steps);
-    entry.warm_up_steps = times_within(kWarmUpNs, options.pass_ns / options.steps);
-    round.push_back({std::move(entry)});
-  }
-  random.shuffle(round);
-  return round;
-}
-
-// Every row comes from the stamps, a replay tells of one: stamps are measured again for every three replays.
-int times_in_round(const ArmPlan& arm, const std::vector<ArmPlan>& arms) {
-  if (arm.kind != "stamp") return 1;
-  return 1 + static_cast<int>(std::count_if(arms.begin(), arms.end(), std::mem_fn(&ArmPlan::is_replay))) / 3;
-}
-
-std::vector<const ArmPlan*> order_of(const std::vector<ArmPlan>& arms, const RoundOptions& options,
-                                     Random& random) {
-  std::vector<const ArmPlan*> order;
-  const ArmPlan* price = nullptr;
-  for (const ArmPlan& arm : arms) {
-    if (!is_in_round(arm, options)) continue;
-    if (arm.kind == "price") {
-      price = &arm;
-    } else {
-      order.insert(order.end(), static_cast<size_t>(times_in_round(arm, arms)), &arm);
-    }
-  }
-  random.shuffle(order);
-  if (price != nullptr) order.insert(order.begin(), price);
-  return order;
-}
-
 // The same on both sides, or the engines would not hold at the same steps.
 void share(ScheduleEntry& a, ScheduleEntry& b, const std::array<double, 2>& step_ns) {
   // Two engines changing places every 60 ms told their ratio with a fifth of the error of every second; a
@@ -120,22 +66,6 @@ void share(ScheduleEntry& a, ScheduleEntry& b, const std::array<double, 2>& step
   const double burst_ns = std::max(a.cost_ratio * step_ns[0], b.cost_ratio * step_ns[1]);
   a.burst_steps = b.burst_steps = times_within(kBurstNs, burst_ns);
   a.passes = b.passes = std::max(a.passes, b.passes);
-}
-
-// The baseline at a stint's end is measured again at the next one's beginning: the other engine's stint lies
-// between.
-std::vector<Stint> alternating_round(const std::vector<ArmPlan>& arms, const RoundOptions& options,
-                                     Random& random) {
-  const ScheduleEntry baseline{{"baseline"}, 1, false};
-  std::vector<Stint> round;
-  for (const ArmPlan* arm : order_of(arms, options, random)) {
-    if (round.empty() || !options.is_tight) round.push_back({baseline});
-    round.back().push_back({{arm->id}, 1, false});
-    if (!options.is_tight) round.back().push_back(baseline);
-  }
-  if (round.empty()) return {{baseline}};
-  if (options.is_tight) round.back().push_back(baseline);
-  return round;
 }
 
 }  // namespace
@@ -169,13 +99,37 @@ size_t expected_holds(const std::vector<ScheduleEntry>& schedule, int steps) {
   return static_cast<size_t>(holds);
 }
 
-bool is_interleaved(const RoundOptions& options) {
-  return options.pass_ns <= kDearStepNs * options.steps;
-}
-
 std::vector<Stint> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options, Random& random) {
-  return is_interleaved(options) ? interleaved_round(arms, options, random)
-                                 : alternating_round(arms, options, random);
+  // Long enough for its warm-ups not to matter, but what else is to be measured must have its turn soon.
+  constexpr double kTurnNs = 1e9;
+  constexpr int kStepsOfTurn = 16;
+  constexpr double kWarmUpNs = 1.5e7;
+  constexpr int kFewestPriceSteps = 3;
+  const double step_ns = options.pass_ns / options.steps;
+  const bool is_long = step_ns > kLongStepNs;
+  std::vector<Stint> round;
+  for (const std::vector<const ArmPlan*>& turn : arms_by_turn(arms, options)) {
+    ScheduleEntry entry{{"baseline"}, 1, false};
+    entry.cost_ratio = 1;
+    for (const ArmPlan* arm : turn) {
+      entry.arms.push_back(arm->id);
+      entry.cost_ratio += arm->cost_ratio;
+      if (arm->is_replay()) entry.scope = arm->scope;
+    }
+    random.shuffle(entry.arms);
+    entry.passes = options.is_tight ? 1
+                                    : std::min(times_within(kTurnNs, entry.cost_ratio * options.pass_ns),
+                                               (kStepsOfTurn + options.steps - 1) / options.steps);
+    const bool has_price = std::any_of(turn.begin(), turn.end(), is_price);
+    // Measured once in a launch group, and the first one decides what is replayed: one disturbed step of a
+    // few would move it.
+    if (has_price && !options.is_tight && !is_long)
+      entry.passes = std::max(entry.passes, (kFewestPriceSteps + options.steps - 1) / options.steps);
+    entry.warm_up_steps = is_long ? 0 : times_within(kWarmUpNs, step_ns);
+    round.push_back({std::move(entry)});
+  }
+  random.shuffle(round);
+  return round;
 }
 
 std::vector<JointStint> joint_round(std::array<std::vector<Stint>, 2> rounds,
@@ -193,9 +147,8 @@ std::vector<JointStint> joint_round(std::array<std::vector<Stint>, 2> rounds,
     others.erase(other);
     ScheduleEntry& a = both.of_side[0].front();
     ScheduleEntry& b = both.of_side[1].front();
-    // Only turns have a cost: an arm between its baselines is not to be torn from them.
-    both.is_shared = a.cost_ratio > 0 && b.cost_ratio > 0;
-    if (both.is_shared) share(a, b, step_ns);
+    both.is_shared = true;
+    share(a, b, step_ns);
   }
   for (Stint& other : others) joint.push_back({{Stint{}, std::move(other)}, false});
   return joint;

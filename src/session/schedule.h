@@ -49,16 +49,11 @@ struct RoundOptions {
   int steps = 1;         ///< decodes of one pass
 };
 
-/// Whether arms take turns within a pass. Not where one step alone is dear: a block is then sent as soon as
-/// it is measured.
-bool is_interleaved(const RoundOptions& options);
-
 /// A stint: what one engine measures at a stretch, or both while they change places every few steps.
 using Stint = std::vector<ScheduleEntry>;
 
-/// A round of `arms` (which hold a baseline), everything in random order. Interleaved, a stint is one turn:
-/// the arms of one scope with a baseline and a stamp beside them. Otherwise every arm stands between two
-/// baselines and the price comes first.
+/// A round of `arms` (which hold a baseline), everything in random order. A stint is one turn: the arms of
+/// one scope with a baseline and a stamp beside them.
 std::vector<Stint> round_of(const std::vector<ArmPlan>& arms, const RoundOptions& options, Random& random);
 
 /// One stint of each side; empty where a side has none left.

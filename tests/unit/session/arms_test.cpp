@@ -49,16 +49,6 @@ TEST(Copies, MakeWhatTheClocksMayDifferByFourHundredthsOfThePass) {
   EXPECT_EQ(copies_for(0), 8);
 }
 
-TEST(Copies, OfDearPassesMakeAnIncrementOfATenthOfThePass) {
-  EXPECT_EQ(copies_of_dear(0.7), 1);
-  EXPECT_EQ(copies_of_dear(0.1), 1);
-  EXPECT_EQ(copies_of_dear(0.06), 2);
-  EXPECT_EQ(copies_of_dear(0.01), 10);
-  EXPECT_EQ(copies_of_dear(0.0001), 16);
-  EXPECT_EQ(copies_of_dear(0), 16);
-  EXPECT_EQ(copies_of_dear(-0.1), 16);
-}
-
 TEST(Stride, LeavesOriginalsAndCopiesEquallyFarApart) {
   EXPECT_EQ(stride_for(30, 1, 1), 15);
   EXPECT_EQ(stride_for(30, 2, 1), 10);
@@ -77,11 +67,11 @@ TEST(BaseArms, AreThoseTheEngineHas) {
 
 TEST(ReplayArms, NameScopeWeightsAndCopies) {
   const std::vector<ArmPlan> arms =
-      replay_arms({"attention", {{0, 1}}, 0.06}, {"replay", "stamped_replay"}, 30, 1, true);
-  ASSERT_EQ(arms.size(), 2U);
+      replay_arms({"attention", {{0, 1}}, 0.6}, {"replay", "stamped_replay"}, 30, 1);
+  ASSERT_EQ(arms.size(), 3U);
   EXPECT_EQ(arms[0].id, "replay:attention:sibling:2");
   EXPECT_EQ(arms[1].id, "stamped_replay:attention:sibling:2");
-  EXPECT_DOUBLE_EQ(arms[0].cost_ratio, 1.12);
+  EXPECT_DOUBLE_EQ(arms[0].cost_ratio, 2.2);
   EXPECT_EQ(arms[0].to_json(true).dump(),
             R"({"copies":2,"id":"replay:attention:sibling:2","kind":"replay","scope":"attention",)"
             R"("units":[{"copies":2,"stride":10,"unit":[0,1],"weights":"sibling"}]})");
@@ -90,9 +80,9 @@ TEST(ReplayArms, NameScopeWeightsAndCopies) {
 
 TEST(WeightsWithoutASibling, AreTheOriginalsOwnForOneCopyAndShadowsForMore) {
   const core::WorkloadGraph graph = hand_graph();
-  ArmPlan arm = replay_arms({"all", units_in_order(graph), 0.05}, {"replay"}, 4, 1, true).front();
+  ArmPlan arm = replay_arms({"all", units_in_order(graph), 0.5}, {"replay"}, 4, 1).front();
   ASSERT_EQ(arm.copies, 2);
-  ArmPlan single = replay_arms({"all", units_in_order(graph), 1.0}, {"replay"}, 4, 1, true).front();
+  ArmPlan single = replay_arms({"all", units_in_order(graph), 1.0}, {"replay"}, 4, 1).front();
   ASSERT_EQ(single.copies, 1);
   const json prepared{{"units",
                        {{{"unit", {0, 0}}, {"weights", "sibling"}},
@@ -132,33 +122,16 @@ TEST(ScopeShares, AreSumsOverThePassLessThePrice) {
   EXPECT_DOUBLE_EQ(shares[1].share_ratio, 100.0 / 400.0);
 }
 
-TEST(ScopeShares, SayWhichScopesReadWeights) {
-  const std::vector<json> stamps{stamp_block({{110, 60, 210, 60}}, {440})};
-  const std::vector<json> prices{stamp_block({{10, 10, 10, 10}}, {480})};
-  const std::vector<ScopeShare> shares = scope_shares(hand_graph(), {0, 1, 1, 0}, {"x", "y"}, stamps, prices);
-  ASSERT_EQ(shares.size(), 2U);
-  EXPECT_TRUE(shares[0].reads_weights);
-  EXPECT_FALSE(shares[1].reads_weights);
-}
-
-TEST(ReplayArms, OfDearPassesCopyOnlyOnceWhatHasNoWeightsToTakeFromASibling) {
-  ScopeShare attention{"attention", {{0, 1}}, 0.06, /*reads_weights=*/false};
-  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1, true).front().copies, 1);
-  attention.reads_weights = true;
-  EXPECT_EQ(replay_arms(attention, {"replay"}, 30, 1, true).front().copies, 2);
-}
-
 TEST(ReplayArms, CompareIncrementsOfSeveralCopiesAndOriginalsWithOne) {
   const std::vector<ArmPlan> arms =
-      replay_arms({"attention", {{0, 1}}, 0.05}, {"replay", "stamped_replay"}, 30, 1, false);
+      replay_arms({"attention", {{0, 1}}, 0.05}, {"replay", "stamped_replay"}, 30, 1);
   ASSERT_EQ(arms.size(), 3U);
   EXPECT_EQ(arms[0].id, "replay:attention:sibling:8");
   EXPECT_EQ(arms[1].id, "stamped_replay:attention:sibling:8");
   EXPECT_EQ(arms[2].id, "stamped_replay:attention:sibling:1");
   EXPECT_EQ(arms[2].units[0].copies, 1);
   EXPECT_EQ(arms[2].units[0].stride, 15);
-  EXPECT_EQ(replay_arms({"dense_proj", {{0, 1}}, 0.9}, {"replay", "stamped_replay"}, 30, 1, false).size(),
-            2U);
+  EXPECT_EQ(replay_arms({"dense_proj", {{0, 1}}, 0.9}, {"replay", "stamped_replay"}, 30, 1).size(), 2U);
 }
 
 TEST(SmallRows, ShareOneStampedReplayWithOneCopyOfEachUnit) {
@@ -175,7 +148,7 @@ TEST(SmallRows, ShareOneStampedReplayWithOneCopyOfEachUnit) {
 }
 
 TEST(CopyExcess, IsOneCopyOverItsOriginalInAStampedPass) {
-  ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 2}}, 0.05}, {"stamped_replay"}, 30, 1, true).front();
+  ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 2}}, 0.5}, {"stamped_replay"}, 30, 1).front();
   ASSERT_EQ(arm.copies, 2);
   // Price 10. Originals 100 and 200; two copies of each took 160 and 320: one costs 0.8 of its original.
   const BlocksByArm blocks{{"stamp", {stamp_block({{110, 60, 210, 60}}, {440})}},
@@ -187,7 +160,7 @@ TEST(CopyExcess, IsOneCopyOverItsOriginalInAStampedPass) {
 
 TEST(ShadowTwin, ReadsShadowsWhereTheArmReadsSiblings) {
   const core::WorkloadGraph graph = hand_graph();
-  const ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 1}}, 0.5}, {"stamped_replay"}, 30, 1, true).front();
+  const ArmPlan arm = replay_arms({"x", {{0, 0}, {0, 1}}, 0.9}, {"stamped_replay"}, 30, 1).front();
   const std::optional<ArmPlan> twin = bracket_twin(graph, arm);
   ASSERT_TRUE(twin);
   EXPECT_EQ(twin->id, "stamped_replay:x:shadow:1");
@@ -198,8 +171,7 @@ TEST(ShadowTwin, ReadsShadowsWhereTheArmReadsSiblings) {
   ASSERT_TRUE(own);
   EXPECT_EQ(own->id, "stamped_replay:x:same:1");
   EXPECT_EQ(own->units[0].weights, "same");
-  EXPECT_FALSE(
-      bracket_twin(graph, replay_arms({"y", {{0, 1}}, 0.5}, {"stamped_replay"}, 30, 1, true).front()));
+  EXPECT_FALSE(bracket_twin(graph, replay_arms({"y", {{0, 1}}, 0.9}, {"stamped_replay"}, 30, 1).front()));
 }
 
 TEST(ScopeShares, AreUnknownWithoutStamps) {
