@@ -193,6 +193,36 @@ class JumpingClock final : public platform::Clock {
   mutable std::atomic<bool> has_begun_ = false;
 };
 
+// Two seconds go by between any two looks at it, until there were 300 of them.
+class HastyClock final : public platform::Clock {
+ public:
+  [[nodiscard]] int64_t now_ns() const override {
+    return steady_.now_ns() + std::min<int64_t>(++looks_, 300) * 2'000'000'000;
+  }
+
+ private:
+  platform::SteadyClock steady_;
+  mutable std::atomic<int64_t> looks_ = 0;
+};
+
+TEST_F(Compare, EveryTimedArmHasItsStateDigestedAlsoWherePassesTurnOutShorterThanTheyLooked) {
+  session::CompareOptions patient = options();
+  patient.budget_s = 10'000;
+  const HastyClock hasty;
+  const platform::Interrupt interrupt;
+  session::Progress progress(false, hasty);
+  const core::Record record = record_of(session::run_compare(patient, hasty, interrupt, progress));
+  std::map<std::string, std::set<std::string>> timed;
+  std::map<std::string, std::set<std::string>> digested;
+  for (const core::Block& block : record.blocks) {
+    const std::string place = core::side_name(block.place.side) + (" " + block.place.workload);
+    if (block.is_verify && block.state_digest) digested[place].insert(block.arm);
+    if (!block.is_verify) timed[place].insert(block.arm);
+  }
+  EXPECT_EQ(timed.size(), 4U);
+  EXPECT_EQ(timed, digested);
+}
+
 TEST_F(Compare, ShowsALedgerOnceThreeGroupsTellSomethingAndTimeHasGone) {
   session::CompareOptions late = options();
   late.budget_s = 1000;
