@@ -1,4 +1,4 @@
-// quiet: was the machine itself steady enough for any of this? Looks, never drops a sample.
+// quiet: was the machine itself steady enough for any of this?
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ Check undisturbed(const SideSamples& samples) {
   double thread_ns = 0;
   double switches = 0;
   bool has_switches = false;
-  for (const Block* block : samples.blocks) {
+  for (const Block* block : samples.all_timed()) {
     const auto elapsed = static_cast<double>(block->elapsed_ns);
     for (const ThreadUse& thread : block->threads) {
       thread_ns += elapsed;
@@ -60,6 +60,36 @@ Check undisturbed(const SideSamples& samples) {
                              switches_text, kSwitchesPerThreadSecond);
   }
   check.status = held ? CheckStatus::kHeld : CheckStatus::kFailed;
+  return check;
+}
+
+std::string percent(double ratio) {
+  return fmt::format("{:.0f}%", 100 * ratio);
+}
+
+Check contaminated(const Contamination& found) {
+  Check check{"quiet",
+              "",
+              CheckStatus::kNotRun,
+              std::nullopt,
+              kMostContaminated,
+              "the engines do not report what their threads did"};
+  if (found.watched == 0) return check;
+  check.value = std::max(found.side_ratio[0], found.side_ratio[1]);
+  check.status = found.is_too_much() ? CheckStatus::kFailed : CheckStatus::kHeld;
+  const std::string what = fmt::format(
+      "of {} stints {} were contaminated: threads waited over {} of their time for a core in {}, and got {} "
+      "less "
+      "CPU time than usual in {} more",
+      found.watched, found.stints.size(), percent(kWaitingRatio), found.waited, percent(kStolenRatio),
+      found.stolen);
+  check.text =
+      found.stints.empty() ? fmt::format("none of {} stints was contaminated", found.watched)
+      : !found.is_too_much()
+          ? what + "; they are left out"
+          : fmt::format("{}; that is {} of a's and {} of b's (at most {}, and {} apart), so none is left out",
+                        what, percent(found.side_ratio[0]), percent(found.side_ratio[1]),
+                        percent(kMostContaminated), percent(kContaminationApart));
   return check;
 }
 
@@ -108,6 +138,7 @@ Check launches(const SideSamples& samples) {
 }  // namespace
 
 void add_quiet(const PairSamples& pair, std::vector<Check>& checks) {
+  checks.push_back(contaminated(pair.a.contamination));
   for (const Side side : kBothSides) {
     checks.push_back(undisturbed(pair.side(side)));
     checks.push_back(first_and_last(pair.side(side)));

@@ -72,8 +72,9 @@ struct WorkloadLedger {
   Measured wall_minus_graph_a, wall_minus_graph_b, wall_minus_graph_gap;
   Measured unexplained_a, unexplained_b, unexplained_gap;
   Measured barrier_a, barrier_b, barrier_gap;  ///< of which: already inside the rows
-  std::string verdict;                         ///< "faster", "slower" (a against b), "same", "cannot tell"
-  std::vector<Row> rows;                       ///< sorted by gap, largest first
+  bool is_contaminated = false;  ///< too much else ran to tell anything. Not in the published JSON
+  std::string verdict;           ///< "faster", "slower" (a against b), "same", "cannot tell"
+  std::vector<Row> rows;         ///< sorted by gap, largest first
   std::vector<Check> checks;
   std::vector<std::string> next, leave, not_solid;
 };

@@ -68,6 +68,7 @@ std::optional<double> noise_floor_ms(const GroupFigures& a, const GroupFigures& 
 }
 
 std::string verdict_of(const WorkloadLedger& ledger) {
+  if (ledger.is_contaminated) return "cannot tell";
   if (is_real_gap(ledger.gap, ledger.noise_floor_ms)) return *ledger.gap.ms > 0 ? "slower" : "faster";
   const auto& ci = ledger.ratio_ci;
   if (ci && (*ci)[0] > 1 - kSameRatio && (*ci)[1] < 1 + kSameRatio) return "same";
@@ -85,6 +86,7 @@ WorkloadSide workload_side(const PairSamples& pair, Side which) {
   if (side.wall.ms && *side.wall.ms > 0) side.tokens_per_s = tokens * 1000.0 / *side.wall.ms;
   side.launch_groups = static_cast<int>(samples.wall_ms.size());
   side.passes = samples.baseline_passes;
+  side.dropped = samples.dropped_passes;
   if (samples.graph != nullptr) side.excluded_bytes_ratio = pair.excluded(which).bytes_ratio;
   return side;
 }
@@ -190,7 +192,8 @@ Row row_of(const ScopeFigures& figures, const WorkloadLedger& ledger) {
   row.b = measured_of(b);
   row.gap = row_gap(a, b);
   row.noise_floor_ms = noise_floor_ms(a, b);
-  row.is_real = is_real_gap(row.gap, row.noise_floor_ms) && !is_below_zero(row.a) && !is_below_zero(row.b);
+  row.is_real = !ledger.is_contaminated && is_real_gap(row.gap, row.noise_floor_ms) &&
+                !is_below_zero(row.a) && !is_below_zero(row.b);
   if (row.gap.ms && ledger.gap.ms && excludes_zero(ledger.gap))
     row.share_of_gap = *row.gap.ms / *ledger.gap.ms;
   for (const Side which : kBothSides) {
@@ -262,6 +265,7 @@ WorkloadLedger ledger_of(const PairSamples& pair) {
   ledger.is_per_token = pair.workload->kind == WorkloadKind::kDecode;
   ledger.a = workload_side(pair, Side::kA);
   ledger.b = workload_side(pair, Side::kB);
+  ledger.is_contaminated = pair.a.contamination.is_too_much();
   std::optional<Estimate> ratio;
   std::optional<Estimate> graph_ratio;
   ledger.gap = total_gap(pair.a.wall_ms, pair.b.wall_ms, ratio);

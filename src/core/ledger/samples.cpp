@@ -83,10 +83,12 @@ void add_arms(const Record& record, const WorkloadFacts& workload, SideSamples& 
   }
 }
 
-std::set<int> groups_with_baselines(const Record& record, Side side, const std::string& workload) {
+std::set<int> groups_with_baselines(const Record& record, Side side, const std::string& workload,
+                                    const Contamination& contamination) {
   std::set<int> groups;
   for (const Block& block : record.blocks) {
     const bool is_baseline = block.arm == "baseline" && !block.is_verify && !block.passes.empty();
+    if (contamination.drops(block.place.stint)) continue;
     if (is_baseline && block.place.side == side && block.place.workload == workload)
       groups.insert(block.place.group);
   }
@@ -94,9 +96,10 @@ std::set<int> groups_with_baselines(const Record& record, Side side, const std::
 }
 
 // Launch groups in which both sides have baselines. Empty also when one side has none at all.
-std::set<int> common_groups(const Record& record, const std::string& workload) {
-  const std::set<int> a = groups_with_baselines(record, Side::kA, workload);
-  const std::set<int> b = groups_with_baselines(record, Side::kB, workload);
+std::set<int> common_groups(const Record& record, const std::string& workload,
+                            const Contamination& contamination) {
+  const std::set<int> a = groups_with_baselines(record, Side::kA, workload, contamination);
+  const std::set<int> b = groups_with_baselines(record, Side::kB, workload, contamination);
   std::set<int> common;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(common, common.end()));
   return common;
@@ -134,6 +137,12 @@ std::vector<const Block*> SideSamples::blocks_of(const std::string& arm) const {
   return found;
 }
 
+std::vector<const Block*> SideSamples::all_timed() const {
+  std::vector<const Block*> all = blocks;
+  all.insert(all.end(), dropped_blocks.begin(), dropped_blocks.end());
+  return all;
+}
+
 int64_t SideSamples::calls_in(const UnitMask& mask) const {
   int64_t calls = 0;
   for (size_t u = 0; u < unit_calls.size(); ++u) calls += mask[u] ? unit_calls[u] : 0;
@@ -159,7 +168,8 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
                                     std::vector<int> unit_scope) {
   SideSamples samples;
   samples.side = side;
-  const std::set<int> common = common_groups(record, workload.id);
+  samples.contamination = contamination_of(record, workload.id);
+  const std::set<int> common = common_groups(record, workload.id, samples.contamination);
   samples.unit_scope = std::move(unit_scope);
   if (workload.kind == WorkloadKind::kDecode)
     samples.ms_per_ns /= static_cast<double>(std::max<int64_t>(1, workload.tokens_per_pass));
@@ -174,7 +184,13 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
       continue;
     }
     if (const Status status = check_lengths(samples, block); !status) return status.error();
-    (block.is_verify ? samples.verify_blocks : samples.blocks).push_back(&block);
+    const bool is_dropped = !block.is_verify && samples.contamination.drops(block.place.stint);
+    (block.is_verify ? samples.verify_blocks
+     : is_dropped    ? samples.dropped_blocks
+                     : samples.blocks)
+        .push_back(&block);
+    if (is_dropped && block.arm == "baseline")
+      samples.dropped_passes += static_cast<int>(block.passes.size());
   }
   std::stable_sort(samples.blocks.begin(), samples.blocks.end(),
                    [](const Block* x, const Block* y) { return x->place.sequence < y->place.sequence; });

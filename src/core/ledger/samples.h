@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/ledger/contamination.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/speed.h"
 #include "core/record/record.h"
@@ -46,15 +47,20 @@ struct SideSamples {
   std::vector<const Block*> blocks;      ///< timed ones, by sequence, of the groups that both sides have
   std::set<int> unpaired_groups;         ///< left out, because the other side has no baseline there
   std::vector<const Block*> verify_blocks;
-  std::vector<int> unit_calls;  ///< executions per pass, in unit order
-  std::vector<int> unit_scope;  ///< in unit order; empty without a graph
+  std::vector<const Block*> dropped_blocks;  ///< timed ones of contaminated stints: only their results count
+  Contamination contamination;               ///< of the workload: both sides'
+  std::vector<int> unit_calls;               ///< executions per pass, in unit order
+  std::vector<int> unit_scope;               ///< in unit order; empty without a graph
   Speeds speeds;
   std::map<int, double> price_ns;  ///< by group, at its speed; the price of one clock interval
   std::vector<Arm> arms;           ///< replay arms, each id once
 
   GroupFigures wall_ms, graph_ms, wall_minus_graph_ms;
   int baseline_passes = 0;
+  int dropped_passes = 0;  ///< of baselines
 
+  /// Timed blocks, those too whose times do not count.
+  [[nodiscard]] std::vector<const Block*> all_timed() const;
   [[nodiscard]] std::vector<const Block*> blocks_of(const std::string& arm) const;
   [[nodiscard]] int64_t calls_in(const UnitMask& mask) const;
   [[nodiscard]] UnitMask mask_of_scope(int scope) const;
@@ -65,8 +71,8 @@ struct SideSamples {
 };
 
 /// Of the launch groups in which both sides have baselines, so that every column tells of the same launches;
-/// of all where one side has none. Bad input: a block whose arrays do not have one entry per unit of the
-/// graph.
+/// of all where one side has none. Contaminated stints are left out, unless there are too many. Bad input: a
+/// block whose arrays do not have one entry per unit of the graph.
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
                                     std::vector<int> unit_scope);
 
