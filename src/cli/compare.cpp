@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/compare_options.h"
 #include "cli/ledger_output.h"
+#include "core/ledger/precision.h"
 #include "core/record/read.h"
 #include "platform/clock.h"
 #include "platform/interrupt.h"
@@ -32,6 +33,10 @@ constexpr const char* kCompareUsage =
     "  --prompt-file FILE   run on this text instead of seeded token ids\n"
     "  --rows KIND          category, role, layer or op          (default category)\n"
     "  --budget TIME        how long to measure                  (default 180s)\n"
+    "  --precision SHARE    end sooner: when the gap, and every row that could be among the two largest, is "
+    "known to\n"
+    "                       +- SHARE of the pass (1%, say; looked at after 8, 11 and 16 launches of each "
+    "engine)\n"
     "  --record FILE[.gz]   keep every sample; `opledger report` reads it\n"
     "  --json FILE|-        the ledger as JSON\n"
     "  --seed N             of token ids and schedules           (default 1)\n"
@@ -44,20 +49,43 @@ void print_so_far(const std::string& record_text) {
   if (ledger) fmt::print(stderr, "\nThe ledger so far; it goes on, and intervals narrow.\n\n{}\n", *ledger);
 }
 
+bool is_enough(const std::string& record_text, double precision_ratio, session::Progress& progress) {
+  const Result<core::Record> record = core::parse_record(record_text, "this session's record");
+  const Result<core::Ledger> ledger = record ? ledger_of(*record) : Result<core::Ledger>(record.error());
+  if (!ledger || !core::is_precise_enough(*ledger, precision_ratio)) return false;
+  progress.say(fmt::format("everything asked for is known to {:.3g}% of the pass", 100 * precision_ratio));
+  return true;
+}
+
+Status take_precision(const std::string& text, session::Progress& progress,
+                      session::CompareOptions& options) {
+  if (text.empty()) return {};
+  const Result<double> ratio = parse_share("--precision", text);
+  if (!ratio) return ratio.error();
+  options.precision_ratio = *ratio;
+  options.max_groups = core::kPrecisionLooks.back();
+  options.is_enough = [&progress, ratio = *ratio](const std::string& record_text) {
+    return is_enough(record_text, ratio, progress);
+  };
+  return {};
+}
+
 Result<int> run_compare(const std::vector<std::string>& arguments) {
   std::set<std::string> known = kCompareOptions;
-  known.insert("json");
+  known.merge(std::set<std::string>{"json", "precision"});
   Result<BenchFlags> parsed = parse_bench_flags(arguments, known);
   if (!parsed) return parsed.error();
   Result<session::CompareOptions> options = compare_options_of(*parsed, "compare", arguments);
   if (!options) return options.error();
+  const platform::SteadyClock clock;
+  session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
+  if (Status status = take_precision(parsed->options["precision"], progress, *options); !status)
+    return status.error();
   LedgerOutput output;
   output.json_path = parsed->options["json"];
   if (Status status = check_output(output); !status) return status.error();
 
-  const platform::SteadyClock clock;
   const platform::Interrupt interrupt;
-  session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
   options->show_so_far = print_so_far;
   Result<session::CompareOutcome> outcome = session::run_compare(*options, clock, interrupt, progress);
   if (!outcome) return outcome.error();

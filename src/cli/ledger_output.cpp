@@ -36,13 +36,13 @@ Result<core::RulesByFamily> rules_of(const core::Record& record) {
   return rules;
 }
 
+}  // namespace
+
 Result<core::Ledger> ledger_of(const core::Record& record) {
   const Result<core::RulesByFamily> rules = rules_of(record);
   if (!rules) return rules.error();
   return core::analyse(record, *rules);
 }
-
-}  // namespace
 
 Status check_output(const LedgerOutput& output) {
   if (output.json_path.empty() || output.json_path == "-") return {};

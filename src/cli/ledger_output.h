@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/ledger/ledger.h"
 #include "core/record/record.h"
 #include "report/report.h"
 
@@ -18,7 +19,10 @@ struct LedgerOutput {
 /// Fails (bad input) where the JSON file could not be written: to be asked before anything is measured.
 Status check_output(const LedgerOutput& output);
 
-/// The ledger of a record as plain text for a terminal. Errors as analyse() gives them.
+/// The ledger of a record, by the category rules of its engines' families. Errors as analyse() gives them.
+Result<core::Ledger> ledger_of(const core::Record& record);
+
+/// The same as plain text for a terminal. Errors as analyse() gives them.
 Result<std::string> ledger_text(const core::Record& record);
 
 /// Analyses and prints. The exit code: 0, or 4 when a check did not hold or a verdict is "cannot tell".

@@ -41,6 +41,7 @@ core::Header header_of(const CompareOptions& options, const core::MachineFacts& 
   header.seed = options.seed;
   header.machine = machine;
   header.budget_s = options.budget_s;
+  header.precision_ratio = options.precision_ratio;
   header.rows = rows_name(options.rows);
   return header;
 }

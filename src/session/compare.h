@@ -30,6 +30,7 @@ struct CompareOptions {
   std::optional<std::string> prompt_path;    ///< text to run on instead of seeded ids
   core::RowKind rows = core::RowKind::kCategory;
   double budget_s = 180;
+  std::optional<double> precision_ratio;  ///< for the record: `is_enough` sees to it
   std::optional<std::string> record_path;
   std::vector<std::string> command;  ///< argv, for the record
   std::string version;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ledger/analyse.h"
+#include "core/ledger/precision.h"
 #include "session_fixture.h"
 
 namespace opledger::fake {
@@ -221,6 +222,23 @@ TEST_F(Compare, EveryTimedArmHasItsStateDigestedAlsoWherePassesTurnOutShorterTha
   }
   EXPECT_EQ(timed.size(), 4U);
   EXPECT_EQ(timed, digested);
+}
+
+TEST_F(Compare, EndsAtThePlannedLookThatKnowsEnough) {
+  session::CompareOptions precise = options();
+  precise.precision_ratio = 0.5;
+  precise.max_rounds = 1;
+  precise.max_groups = 16;
+  precise.is_enough = [](const std::string& text) {
+    const Result<core::Record> record = core::parse_record(text, "record");
+    const auto rules = rules_of("llama.cpp");
+    const auto ledger = core::analyse(*record, {{"llama.cpp", *rules}});
+    return core::is_precise_enough(*ledger, 0.5);
+  };
+  const core::Record record = record_of(compare(precise));
+  EXPECT_EQ(record.groups.size(), 8U);
+  EXPECT_EQ(record.end_reason, "complete");
+  EXPECT_EQ(record.header.precision_ratio, 0.5);
 }
 
 TEST_F(Compare, ShowsALedgerOnceThreeGroupsTellSomethingAndTimeHasGone) {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/ledger/precision.h"
+
 namespace opledger::core::detail {
 
 namespace {
@@ -210,6 +212,14 @@ std::vector<std::string> caveats_of(const PairSamples& pair, const WorkloadLedge
   if (groups < kFewestForInterval)
     out.push_back(fmt::format(
         "{} launch groups: below three there are no intervals, and nothing is called real", groups));
+  if (const std::optional<double> asked = pair.record->header.precision_ratio) {
+    const std::vector<std::string> open = not_known_to(ledger, *asked);
+    if (!open.empty())
+      out.push_back(
+          fmt::format("not known to the {:.3g}% of the pass that were asked for: {}; give a longer "
+                      "--budget",
+                      100 * *asked, fmt::join(open, ", ")));
+  }
   const std::string end = pair.record->end_reason.value_or("killed");
   if (end != "complete") out.push_back(fmt::format("the session did not run to its plan's end: {}", end));
   for (const std::string& doubt : pair.record->doubts) out.push_back("record: " + doubt);

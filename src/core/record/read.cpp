@@ -179,6 +179,7 @@ Header read_header(const Json& line) {
   header.machine.l3_bytes = maybe_integer(machine, "l3_bytes");
   header.machine.kernel = text_or(machine, "kernel", "");
   header.budget_s = maybe_number(line, "budget_s");
+  header.precision_ratio = maybe_number(line, "precision_ratio");
   header.rows = text_or(line, "rows", "category");
   return header;
 }

@@ -41,6 +41,7 @@ struct Header {
   uint64_t seed = 0;
   MachineFacts machine;
   std::optional<double> budget_s;
+  std::optional<double> precision_ratio;  ///< that was asked for, of a pass
   std::string rows = "category";  ///< category, role, layer, op
 };
 

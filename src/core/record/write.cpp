@@ -60,6 +60,7 @@ std::string record_line(const Header& header) {
                      {"l3_bytes", or_null(m.l3_bytes)},
                      {"kernel", m.kernel}}},
                    {"budget_s", or_null(header.budget_s)},
+                   {"precision_ratio", or_null(header.precision_ratio)},
                    {"rows", header.rows}});
 }
 
