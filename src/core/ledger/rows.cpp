@@ -100,6 +100,13 @@ GroupFigures unexplained(const PairSamples& pair, Side which) {
   return rest;
 }
 
+// A difference of whole passes, so small that a figure without its interval is noise: of passes of 3 s one
+// launch read 81 ms, the other engine's -226.
+Measured barrier_figure(const GroupFigures& figures) {
+  const Measured figure = measured_of(figures);
+  return figure.ci_ms ? figure : Measured{};
+}
+
 GroupFigures barrier_cost(const SideSamples& samples) {
   return medians_by_group(samples, "empty", samples.ms_per_ns,
                           [&](const Block& block, size_t pass) { return excess_ns(samples, block, pass); });
@@ -247,9 +254,9 @@ void add_lines(const PairSamples& pair, WorkloadLedger& ledger) {
   ledger.unexplained_gap = measured_of(paired_difference(rest_a, rest_b));
   const GroupFigures barriers_a = barrier_cost(pair.a);
   const GroupFigures barriers_b = barrier_cost(pair.b);
-  ledger.barrier_a = measured_of(barriers_a);
-  ledger.barrier_b = measured_of(barriers_b);
-  ledger.barrier_gap = measured_of(paired_difference(barriers_a, barriers_b));
+  ledger.barrier_a = barrier_figure(barriers_a);
+  ledger.barrier_b = barrier_figure(barriers_b);
+  ledger.barrier_gap = barrier_figure(paired_difference(barriers_a, barriers_b));
 }
 
 }  // namespace

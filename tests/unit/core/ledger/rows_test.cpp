@@ -91,6 +91,16 @@ TEST(Rows, BarrierCostIsWhatEmptyNodesAdd) {
   EXPECT_NEAR(*ledger.barrier_a.ms, 0.0012, 1e-9);
 }
 
+TEST(Rows, BarrierCostOfTwoLaunchesIsUnknown) {
+  PlantedSession session = two_engines();
+  session.groups = 2;
+  session.a.group_ppm = session.b.group_ppm = {0, 0};
+  const WorkloadLedger ledger = analysed(session);
+  EXPECT_TRUE(ledger.a.graph.ms);
+  EXPECT_FALSE(ledger.barrier_a.ms);
+  EXPECT_FALSE(ledger.barrier_gap.ms);
+}
+
 TEST(Rows, AreRealOnlyAboveTheFloorOfTheirOwnLaunches) {
   PlantedSession session = two_engines();
   const WorkloadLedger told = analysed(session);
