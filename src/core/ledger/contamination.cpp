@@ -11,10 +11,12 @@ namespace opledger::core::detail {
 
 namespace {
 
-/// What one engine's threads did in a stint, in ns, summed over threads.
+/// What one engine's threads did in a stint, in ns, summed over threads. Its wall time counts once: a thread
+/// that hardly ran takes no CPU time away from the others.
 struct Threads {
   double wall = 0, cpu = 0, watched_wall = 0, delay = 0;
 
+  /// Cores in use.
   [[nodiscard]] double cpu_ratio() const { return cpu / wall; }
   [[nodiscard]] bool waited() const { return delay > kWaitingRatio * watched_wall; }
 };
@@ -25,10 +27,11 @@ Stints stints_of(const Record& record, Side side, const std::string& workload) {
   Stints stints;
   for (const Block& block : record.blocks) {
     if (block.is_verify || block.place.side != side || block.place.workload != workload) continue;
+    if (block.threads.empty()) continue;
+    const auto wall = static_cast<double>(block.elapsed_ns);
+    Threads& threads = stints[block.place.stint];
+    threads.wall += wall;
     for (const ThreadUse& thread : block.threads) {
-      Threads& threads = stints[block.place.stint];
-      const auto wall = static_cast<double>(block.elapsed_ns);
-      threads.wall += wall;
       threads.cpu += static_cast<double>(thread.cpu_ns);
       if (!thread.run_delay_ns) continue;
       threads.watched_wall += wall;

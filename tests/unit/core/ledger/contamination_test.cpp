@@ -92,6 +92,13 @@ TEST(Contamination, IsOneRateOverAllArmsOfAStint) {
   EXPECT_EQ(more.waited, 1);
 }
 
+TEST(Contamination, AThreadThatHardlyRanTakesNothingFromTheOthers) {
+  const detail::Contamination found = found_in(changed(ten_launches(), [](Block& block) {
+    if (is_timed_in(block, Side::kA, 4, 1)) block.threads.push_back({1000, 0});
+  }));
+  EXPECT_TRUE(found.stints.empty());
+}
+
 TEST(Contamination, UntimedBlocksDoNotCount) {
   const detail::Contamination found = found_in(changed(ten_launches(), [](Block& block) {
     if (block.is_verify) set_threads(block, 1, 90'000'000);
