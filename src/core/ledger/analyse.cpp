@@ -80,9 +80,11 @@ std::vector<LedgerInput> ledger_inputs(const Record& record) {
 }
 
 Result<std::vector<double>> launch_log_ratios(const Record& record, const WorkloadFacts& workload) {
-  Result<detail::SideSamples> a = detail::collect_samples(record, Side::kA, workload, {});
+  // Contamination is told from all stints together, so a sample could come and go between two looks.
+  constexpr bool kLeavesOut = false;
+  Result<detail::SideSamples> a = detail::collect_samples(record, Side::kA, workload, {}, kLeavesOut);
   if (!a) return a.error();
-  Result<detail::SideSamples> b = detail::collect_samples(record, Side::kB, workload, {});
+  Result<detail::SideSamples> b = detail::collect_samples(record, Side::kB, workload, {}, kLeavesOut);
   if (!b) return b.error();
   detail::tell_at_one_speed(*a, *b);
   std::vector<double> logs;

@@ -67,7 +67,26 @@ std::string percent(double ratio) {
   return fmt::format("{:.0f}%", 100 * ratio);
 }
 
-Check contaminated(const Contamination& found) {
+std::string contamination_text(const PairSamples& pair) {
+  const Contamination& found = pair.a.contamination;
+  if (found.stints.empty()) return fmt::format("none of {} stints was contaminated", found.watched);
+  const std::string what = fmt::format(
+      "{} of {} stints contaminated: in {} threads waited for a core over {} of their time, in {} more they "
+      "used "
+      "over {} less of the cores than usual",
+      found.stints.size(), found.watched, found.waited, percent(kWaitingRatio), found.stolen,
+      percent(kStolenRatio));
+  if (found.is_too_much)
+    return fmt::format("{}; {} of {}'s and {} of {}'s (at most {}, and {} apart), so none is left out", what,
+                       percent(found.side_ratio[0]), pair.name_a, percent(found.side_ratio[1]), pair.name_b,
+                       percent(kMostContaminated), percent(kContaminationApart));
+  if (found.leaves_too_little)
+    return what + "; without them too few launch groups would be left, so none is left out";
+  return what + "; left out";
+}
+
+Check contaminated(const PairSamples& pair) {
+  const Contamination& found = pair.a.contamination;
   Check check{"quiet",
               "",
               CheckStatus::kNotRun,
@@ -75,21 +94,10 @@ Check contaminated(const Contamination& found) {
               kMostContaminated,
               "the engines do not report what their threads did"};
   if (found.watched == 0) return check;
-  check.value = std::max(found.side_ratio[0], found.side_ratio[1]);
-  check.status = found.is_too_much() ? CheckStatus::kFailed : CheckStatus::kHeld;
-  const std::string what = fmt::format(
-      "of {} stints {} were contaminated: threads waited over {} of their time for a core in {}, and got {} "
-      "less "
-      "CPU time than usual in {} more",
-      found.watched, found.stints.size(), percent(kWaitingRatio), found.waited, percent(kStolenRatio),
-      found.stolen);
-  check.text =
-      found.stints.empty() ? fmt::format("none of {} stints was contaminated", found.watched)
-      : !found.is_too_much()
-          ? what + "; they are left out"
-          : fmt::format("{}; that is {} of a's and {} of b's (at most {}, and {} apart), so none is left out",
-                        what, percent(found.side_ratio[0]), percent(found.side_ratio[1]),
-                        percent(kMostContaminated), percent(kContaminationApart));
+  check.value = static_cast<double>(found.stints.size()) / found.watched;
+  const bool held = !found.is_too_much && !found.leaves_too_little;
+  check.status = held ? CheckStatus::kHeld : CheckStatus::kFailed;
+  check.text = contamination_text(pair);
   return check;
 }
 
@@ -138,7 +146,7 @@ Check launches(const SideSamples& samples) {
 }  // namespace
 
 void add_quiet(const PairSamples& pair, std::vector<Check>& checks) {
-  checks.push_back(contaminated(pair.a.contamination));
+  checks.push_back(contaminated(pair));
   for (const Side side : kBothSides) {
     checks.push_back(undisturbed(pair.side(side)));
     checks.push_back(first_and_last(pair.side(side)));

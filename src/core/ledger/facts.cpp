@@ -154,6 +154,12 @@ void add_unpaired(const PairSamples& pair, std::vector<std::string>& out) {
       out.push_back(fmt::format("{}: launch group{} {} left out, where the other engine has no baseline",
                                 pair.name(side), groups.size() == 1 ? "" : "s", fmt::join(groups, ", ")));
   }
+  std::set<int> lost = pair.a.lost_groups;
+  lost.insert(pair.b.lost_groups.begin(), pair.b.lost_groups.end());
+  if (!lost.empty())
+    out.push_back(
+        fmt::format("launch group{} {} left out, of which nothing but contaminated baselines is left",
+                    lost.size() == 1 ? "" : "s", fmt::join(lost, ", ")));
 }
 
 void add_price(const PairSamples& pair, std::vector<std::string>& out) {

@@ -272,7 +272,7 @@ WorkloadLedger ledger_of(const PairSamples& pair) {
   ledger.is_per_token = pair.workload->kind == WorkloadKind::kDecode;
   ledger.a = workload_side(pair, Side::kA);
   ledger.b = workload_side(pair, Side::kB);
-  ledger.is_contaminated = pair.a.contamination.is_too_much();
+  ledger.is_contaminated = pair.a.contamination.is_too_much;
   std::optional<Estimate> ratio;
   std::optional<Estimate> graph_ratio;
   ledger.gap = total_gap(pair.a.wall_ms, pair.b.wall_ms, ratio);

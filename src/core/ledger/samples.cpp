@@ -83,28 +83,6 @@ void add_arms(const Record& record, const WorkloadFacts& workload, SideSamples& 
   }
 }
 
-std::set<int> groups_with_baselines(const Record& record, Side side, const std::string& workload,
-                                    const Contamination& contamination) {
-  std::set<int> groups;
-  for (const Block& block : record.blocks) {
-    const bool is_baseline = block.arm == "baseline" && !block.is_verify && !block.passes.empty();
-    if (contamination.drops(block.place.stint)) continue;
-    if (is_baseline && block.place.side == side && block.place.workload == workload)
-      groups.insert(block.place.group);
-  }
-  return groups;
-}
-
-// Launch groups in which both sides have baselines. Empty also when one side has none at all.
-std::set<int> common_groups(const Record& record, const std::string& workload,
-                            const Contamination& contamination) {
-  const std::set<int> a = groups_with_baselines(record, Side::kA, workload, contamination);
-  const std::set<int> b = groups_with_baselines(record, Side::kB, workload, contamination);
-  std::set<int> common;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(common, common.end()));
-  return common;
-}
-
 // What a time of this pass would have been at the speed of its group's baselines, over what it was.
 double speed_ratio(const SideSamples& samples, const Block& block, size_t pass) {
   const auto speeds = samples.speeds.find(&block);
@@ -165,11 +143,12 @@ std::optional<double> SideSamples::price_of(int group) const {
 }
 
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
-                                    std::vector<int> unit_scope) {
+                                    std::vector<int> unit_scope, bool leaves_out) {
   SideSamples samples;
   samples.side = side;
-  samples.contamination = contamination_of(record, workload.id);
-  const std::set<int> common = common_groups(record, workload.id, samples.contamination);
+  if (leaves_out) samples.contamination = contamination_of(record, workload.id);
+  const std::set<int> common = common_groups(record, workload.id);
+  const std::set<int> clean = common_groups(record, workload.id, samples.contamination);
   samples.unit_scope = std::move(unit_scope);
   if (workload.kind == WorkloadKind::kDecode)
     samples.ms_per_ns /= static_cast<double>(std::max<int64_t>(1, workload.tokens_per_pass));
@@ -184,7 +163,9 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
       continue;
     }
     if (const Status status = check_lengths(samples, block); !status) return status.error();
-    const bool is_dropped = !block.is_verify && samples.contamination.drops(block.place.stint);
+    const bool is_lost = !common.empty() && clean.count(block.place.group) == 0;
+    const bool is_dropped = !block.is_verify && (is_lost || samples.contamination.drops(block.place.stint));
+    if (!block.is_verify && is_lost) samples.lost_groups.insert(block.place.group);
     (block.is_verify ? samples.verify_blocks
      : is_dropped    ? samples.dropped_blocks
                      : samples.blocks)
@@ -200,23 +181,40 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
   return samples;
 }
 
+namespace {
+
 // The median over units, not the mean: one preempted interval of a few milliseconds among 500 read as a
 // price of 8 microseconds instead of half a microsecond.
+std::optional<double> price_of_pass(const SideSamples& samples, const Block& block, size_t pass) {
+  if (!block.unit_ns) return std::nullopt;
+  const auto [first, end] = block.rows_of(pass);
+  std::vector<double> prices;
+  for (size_t u = 0; u < samples.unit_calls.size(); ++u) {
+    const double calls = samples.unit_calls[u] / static_cast<double>(end - first);
+    for (size_t row = first; row < end && calls > 0; ++row)
+      prices.push_back(static_cast<double>((*block.unit_ns)[row][u]) / calls);
+  }
+  const std::optional<double> price = median_of(prices);
+  if (!price) return std::nullopt;
+  return *price * speed_ratio(samples, block, pass);
+}
+
+}  // namespace
+
 void add_prices(SideSamples& samples) {
-  samples.price_ns =
-      medians_by_group(samples, "price", 1.0, [&](const Block& block, size_t pass) -> std::optional<double> {
-        if (!block.unit_ns) return std::nullopt;
-        const auto [first, end] = block.rows_of(pass);
-        std::vector<double> prices;
-        for (size_t u = 0; u < samples.unit_calls.size(); ++u) {
-          const double calls = samples.unit_calls[u] / static_cast<double>(end - first);
-          for (size_t row = first; row < end && calls > 0; ++row)
-            prices.push_back(static_cast<double>((*block.unit_ns)[row][u]) / calls);
-        }
-        const std::optional<double> price = median_of(prices);
-        if (!price) return std::nullopt;
-        return *price * speed_ratio(samples, block, pass);
-      });
+  const auto figure = [&](const Block& block, size_t pass) { return price_of_pass(samples, block, pass); };
+  samples.price_ns = medians_by_group(samples, "price", 1.0, figure);
+  if (!samples.price_ns.empty()) return;
+  // It is measured once in a launch group. Without one there would be no stamps; and it is a median of
+  // hundreds of intervals, which a preempted thread hardly moves.
+  std::map<int, std::vector<double>> dropped;
+  for (const Block* block : samples.dropped_blocks) {
+    for (size_t pass = 0; block->arm == "price" && pass < block->passes.size(); ++pass) {
+      if (const std::optional<double> price = figure(*block, pass))
+        dropped[block->place.group].push_back(*price);
+    }
+  }
+  for (const auto& [group, prices] : dropped) samples.price_ns[group] = *median_of(prices);
 }
 
 GroupFigures medians_by_group(const SideSamples& samples, const std::string& arm, double scale,

@@ -46,6 +46,7 @@ struct SideSamples {
   double ms_per_ns = 1e-6;               ///< decode: divided by the tokens of a pass
   std::vector<const Block*> blocks;      ///< timed ones, by sequence, of the groups that both sides have
   std::set<int> unpaired_groups;         ///< left out, because the other side has no baseline there
+  std::set<int> lost_groups;             ///< left out, because a side's baselines there are all contaminated
   std::vector<const Block*> verify_blocks;
   std::vector<const Block*> dropped_blocks;  ///< timed ones of contaminated stints: only their results count
   Contamination contamination;               ///< of the workload: both sides'
@@ -71,10 +72,10 @@ struct SideSamples {
 };
 
 /// Of the launch groups in which both sides have baselines, so that every column tells of the same launches;
-/// of all where one side has none. Contaminated stints are left out, unless there are too many. Bad input: a
-/// block whose arrays do not have one entry per unit of the graph.
+/// of all where one side has none. Contaminated stints are left out if `leaves_out` and unless there are too
+/// many. Bad input: a block whose arrays do not have one entry per unit of the graph.
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
-                                    std::vector<int> unit_scope);
+                                    std::vector<int> unit_scope, bool leaves_out = true);
 
 /// The price of a clock, by group: once the groups' totals are settled.
 void add_prices(SideSamples& samples);

@@ -49,7 +49,7 @@ TEST(Contamination, OfAQuietRecordIsNone) {
   const detail::Contamination found = found_in(changed(ten_launches(), [](Block&) {}));
   EXPECT_TRUE(found.stints.empty());
   EXPECT_EQ(found.watched, 40);
-  EXPECT_FALSE(found.is_too_much());
+  EXPECT_FALSE(found.is_too_much);
 }
 
 TEST(Contamination, IsAStintWhoseThreadsWaitedOverATwentiethOfTheirTime) {
@@ -110,7 +110,7 @@ TEST(Contamination, ThreadsThatDoNotTellAreKept) {
   const detail::Contamination found =
       found_in(changed(ten_launches(), [](Block& block) { block.threads.clear(); }));
   EXPECT_EQ(found.watched, 0);
-  EXPECT_FALSE(found.is_too_much());
+  EXPECT_FALSE(found.is_too_much);
   const detail::Contamination waiting = found_in(changed(ten_launches(), [](Block& block) {
     for (ThreadUse& thread : block.threads) thread.run_delay_ns.reset();
   }));
@@ -126,11 +126,11 @@ TEST(Contamination, IsTooMuchWhereHalfOfASideOrTheSidesAreTooFarApart) {
         set_threads(block, 98'000'000, 50'000'000);
     }));
   };
-  EXPECT_FALSE(with_rounds(10, 10).is_too_much());
-  EXPECT_TRUE(with_rounds(11, 10).is_too_much());
-  EXPECT_FALSE(with_rounds(5, 2).is_too_much());
-  EXPECT_TRUE(with_rounds(5, 1).is_too_much());
-  EXPECT_TRUE(with_rounds(1, 5).is_too_much());
+  EXPECT_FALSE(with_rounds(10, 10).is_too_much);
+  EXPECT_TRUE(with_rounds(11, 10).is_too_much);
+  EXPECT_FALSE(with_rounds(5, 2).is_too_much);
+  EXPECT_TRUE(with_rounds(5, 1).is_too_much);
+  EXPECT_TRUE(with_rounds(1, 5).is_too_much);
   EXPECT_FALSE(with_rounds(11, 10).drops(*with_rounds(11, 10).stints.begin()));
   EXPECT_TRUE(with_rounds(10, 10).drops(*with_rounds(10, 10).stints.begin()));
 }
@@ -171,17 +171,96 @@ TEST(Contamination, IsLeftOutOfEveryFigureAndCounted) {
   // Three baselines a round (before and after stamp and empty), of three passes each, in two stints.
   EXPECT_EQ(ledger.a.dropped, 18);
   EXPECT_EQ(ledger.b.dropped, 0);
-  const Check check = testing::check_named(ledger, "quiet", "", "of 40 stints 2 were contaminated");
+  const Check check = testing::check_named(ledger, "quiet", "", "2 of 40 stints contaminated");
   EXPECT_EQ(check.status, CheckStatus::kHeld);
-  EXPECT_NEAR(*check.value, 0.1, 1e-12);
+  EXPECT_NEAR(*check.value, 0.05, 1e-12);
 }
 
 TEST(Contamination, OfOneEngineMoreThanOfTheOtherLeavesNothingToTell) {
   const WorkloadLedger ledger = ledger_of(disturbed(5));
-  EXPECT_EQ(testing::check_named(ledger, "quiet", "", "of 40 stints 5").status, CheckStatus::kFailed);
+  EXPECT_EQ(testing::check_named(ledger, "quiet", "", "5 of 40 stints").status, CheckStatus::kFailed);
   EXPECT_EQ(ledger.verdict, "cannot tell");
   EXPECT_EQ(ledger.a.dropped, 0);
   for (const Row& row : ledger.rows) EXPECT_FALSE(row.is_real) << row.scope;
+}
+
+TEST(Contamination, OfBothEnginesInDifferentStintsIsCountedTogether) {
+  // 11 of the 20 stints of a side are more than half; 10 of either are half of all.
+  const auto with_rounds = [](int of_both) {
+    return found_in(changed(ten_launches(), [&](Block& block) {
+      const int stint = 2 * (block.place.group - 1) + block.place.round;
+      if (!block.is_verify && stint <= of_both) set_threads(block, 98'000'000, 50'000'000);
+    }));
+  };
+  EXPECT_FALSE(with_rounds(10).is_too_much);
+  EXPECT_EQ(with_rounds(10).stints.size(), 20U);
+  EXPECT_TRUE(with_rounds(11).is_too_much);
+}
+
+TEST(Contamination, OfTwoStintsMoreIsNoChoice) {
+  PlantedSession session = two_engines();  // three launches: two of six stints are a third
+  const auto with_stints = [&](int groups) {
+    return found_in(changed(session, [groups](Block& block) {
+      if (!block.is_verify && block.place.side == Side::kA && block.place.round == 2 &&
+          block.place.group <= groups)
+        set_threads(block, 98'000'000, 50'000'000);
+    }));
+  };
+  EXPECT_FALSE(with_stints(2).is_too_much);
+  EXPECT_TRUE(with_stints(2).drops(*with_stints(2).stints.begin()));
+  EXPECT_TRUE(with_stints(3).is_too_much);
+}
+
+/// Launch group 1 of side a, whole.
+Record with_bad_group(const PlantedSession& session) {
+  return changed(session, [](Block& block) {
+    if (!block.is_verify && block.place.side == Side::kA && block.place.group == 1)
+      set_threads(block, 98'000'000, 50'000'000);
+  });
+}
+
+TEST(Contamination, OfAWholeLaunchGroupIsCountedAndItsResultsStillCount) {
+  Record record = with_bad_group(ten_launches());
+  const WorkloadLedger ledger = ledger_of(record);
+  EXPECT_EQ(ledger.a.launch_groups, 9);
+  EXPECT_EQ(ledger.b.launch_groups, 9);
+  EXPECT_EQ(ledger.a.dropped, ledger.b.dropped);
+  EXPECT_GT(ledger.b.dropped, 0);
+  EXPECT_EQ(ledger.not_solid.front(),
+            "launch group 1 left out, of which nothing but contaminated baselines is left");
+  for (Block& block : record.blocks) {
+    if (is_timed_in(block, Side::kA, 1, 1) && block.arm == "stamp") block.digests = {{"ffff"}};
+  }
+  EXPECT_EQ(testing::check_named(ledger_of(record), "identical", "a").status, CheckStatus::kFailed);
+}
+
+TEST(Contamination, StaysWhereFewerThanThreeLaunchGroupsWouldBeLeft) {
+  const WorkloadLedger ledger = ledger_of(with_bad_group(two_engines()));
+  EXPECT_EQ(ledger.a.launch_groups, 3);
+  EXPECT_EQ(ledger.a.dropped, 0);
+  const Check check = testing::check_named(ledger, "quiet", "", "2 of 12 stints contaminated");
+  EXPECT_EQ(check.status, CheckStatus::kFailed);
+  EXPECT_EQ(ledger.verdict, "slower");
+}
+
+TEST(Contamination, OfEveryPriceLeavesTheStampsTheirPrice) {
+  PlantedSession session = ten_launches();
+  session.is_interleaved = true;
+  session.rounds = 4;
+  const Record record = changed(session, [](Block& block) {
+    if (!block.is_verify && block.place.round == 1) set_threads(block, 98'000'000, 50'000'000);
+  });
+  const WorkloadLedger ledger = ledger_of(record);
+  EXPECT_GT(ledger.a.dropped, 0);
+  EXPECT_EQ(ledger.rows.front().evidence, "stamp");
+  EXPECT_NEAR(*ledger.rows.front().a.ms, 1200, 1e-3);
+}
+
+TEST(Contamination, LeavesASequenceOfLooksItsSamples) {
+  const Record record = with_bad_group(ten_launches());
+  const auto logs = launch_log_ratios(record, record.workloads.front());
+  ASSERT_TRUE(logs);
+  EXPECT_EQ(logs->size(), 10U);
 }
 
 TEST(Contamination, HidesNoOtherResult) {
