@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -89,6 +90,18 @@ Result<double> parse_duration_s(const std::string& flag, const std::string& text
     return Error::bad_input(fmt::format("{} {}: give a time such as 60s or 3m", flag, text));
   }
   return number * scale;
+}
+
+Result<double> parse_share(const std::string& flag, const std::string& text, double otherwise) {
+  if (text.empty()) return otherwise;
+  const bool is_percent = text.back() == '%';
+  const std::string digits = is_percent ? text.substr(0, text.size() - 1) : text;
+  char* end = nullptr;
+  const double number = std::strtod(digits.c_str(), &end) / (is_percent ? 100 : 1);
+  if (digits.empty() || *end != '\0' || !(number >= 0) || number > 0.5)
+    return Error::bad_input(
+        fmt::format("{} {}: give a share from 0 to 50%, such as 0.5% or 0.005", flag, text));
+  return number;
 }
 
 Result<session::WorkloadRequest> take_workloads(std::map<std::string, std::string>& flags) {

@@ -30,6 +30,9 @@ Result<std::vector<int>> parse_counts(const std::string& flag, const std::string
 /// "90", "90s", "2m", "500ms" in seconds. Bad input naming the flag otherwise.
 Result<double> parse_duration_s(const std::string& flag, const std::string& text);
 
+/// "0.5%" or "0.005"; `otherwise` for an empty text. Bad input naming the flag outside 0 to 50%.
+Result<double> parse_share(const std::string& flag, const std::string& text, double otherwise);
+
 /// Takes -p, -n and -d out of `flags`; with neither -p nor -n it is pp512 and tg16@64.
 Result<session::WorkloadRequest> take_workloads(std::map<std::string, std::string>& flags);
 

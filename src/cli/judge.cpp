@@ -3,7 +3,6 @@
 #include "judge/judge.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -52,20 +51,6 @@ struct Asked {
 
 std::string percent(double ratio) {
   return fmt::format("{:.3g}%", 100 * ratio);
-}
-
-/// "0.5%" or "0.005".
-Result<double> effect_of(const std::string& text) {
-  if (text.empty()) return 0.005;
-  const bool is_percent = text.back() == '%';
-  const std::string digits = is_percent ? text.substr(0, text.size() - 1) : text;
-  char* end = nullptr;
-  const double number = std::strtod(digits.c_str(), &end) / (is_percent ? 100 : 1);
-  if (digits.empty() || *end != '\0' || !(number >= 0) || number > 0.5) {
-    return Error::bad_input(
-        fmt::format("--min-effect {}: give a share from 0 to 50%, such as 0.5% or 0.005", text));
-  }
-  return number;
 }
 
 Result<judge::Expectation> expectation_of(const std::string& text) {
@@ -190,7 +175,7 @@ Result<Asked> asked_of(BenchFlags& parsed) {
       return Error::bad_input(
           fmt::format("--{}: is for commands, engines are measured as `compare` does", name));
   }
-  const Result<double> effect = effect_of(options["min-effect"]);
+  const Result<double> effect = parse_share("--min-effect", options["min-effect"], 0.005);
   if (!effect) return effect.error();
   asked.min_effect_ratio = *effect;
   asked.expect = options["expect"];
