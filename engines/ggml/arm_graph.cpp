@@ -1,9 +1,9 @@
 #include "engines/ggml/arm_graph.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
+#include "engines/ggml/faults.h"
 #include "src/core/base/check.h"
 
 namespace opledger::ggml {
@@ -21,16 +21,21 @@ void do_nothing(ggml_tensor*, const ggml_tensor*, int, int, void*) {}
 bool is_replay(ArmKind kind) {
   return kind == ArmKind::kReplay || kind == ArmKind::kStampedReplay;
 }
+
+}  // namespace
+
 bool is_stamped(ArmKind kind) {
   return kind == ArmKind::kStamp || kind == ArmKind::kPrice || kind == ArmKind::kStampedReplay;
 }
 
-}  // namespace
-
-Faults Faults::from_environment() {
-  const char* text = std::getenv("OPLEDGER_GGML_FAULT");
-  const std::string fault = text == nullptr ? "" : text;
-  return {fault == "no_alias", fault == "idle_copies"};
+Faults Faults::planted_in(const GraphModel& model) {
+  // A graph whose fused nodes were taken for single ones has no such unit left.
+  const bool runs_together = std::any_of(model.units.begin(), model.units.end(), [&](const UnitNodes& unit) {
+    return std::count_if(unit.nodes.begin(), unit.nodes.end(),
+                         [&](int node) { return !model.nodes[static_cast<size_t>(node)].is_view; }) > 1;
+  });
+  return {has_fault("no_alias") || (has_fault("broken_fusion") && runs_together), has_fault("idle_copies"),
+          has_fault("warm_copies")};
 }
 
 ArmGraph::ArmGraph(const GraphModel& model, ArmKind kind, std::vector<UnitReplay> replays,
@@ -91,6 +96,7 @@ size_t ArmGraph::scratch_needed_by(const UnitNodes& unit) const {
 
 const ggml_tensor* ArmGraph::weight_for(const ggml_tensor* weight, const UnitReplay& replay,
                                         int copy_number) {
+  if (faults_.warm_copies) return weight;
   if (replay.weights == WeightChoice::kSibling) {
     return weights_.sibling_of(weight, (copy_number + 1) * replay.stride);
   }
@@ -159,9 +165,12 @@ void ArmGraph::count_shared_inputs(const ggml_cgraph* built) {
 
 void ArmGraph::build(const ggml_cgraph* source) {
   const size_t units = model_.units.size();
-  size_t extra_nodes = 2 * units + 2;
+  size_t extra_nodes = 2 * units + model_.planted.size() + 2;
   size_t tensors = extra_nodes;
   for (const UnitReplay& replay : replays_) {
+    const size_t planted = model_.planted.count(replay.unit) * static_cast<size_t>(replay.copies);
+    extra_nodes += planted;
+    tensors += planted;
     for (int node : model_.units[static_cast<size_t>(replay.unit)].nodes) {
       extra_nodes += static_cast<size_t>(replay.copies);
       tensors +=
@@ -173,28 +182,36 @@ void ArmGraph::build(const ggml_cgraph* source) {
   seen_.assign(originals, nullptr);
   readings_.assign(2 * units + replays_.size() + 2, 0);
 
-  std::vector<int> replay_of(units, -1);
+  std::vector<const UnitReplay*> replay_of(units, nullptr);
   if (is_replay(kind_)) {
-    for (size_t i = 0; i < replays_.size(); ++i)
-      replay_of[static_cast<size_t>(replays_[i].unit)] = static_cast<int>(i);
+    for (const UnitReplay& replay : replays_) replay_of[static_cast<size_t>(replay.unit)] = &replay;
   }
   int next = 0;
   for (size_t u = 0; u < units; ++u) {
     const UnitNodes& unit = model_.units[u];
     append_originals(source, next, unit.nodes.front());
-    if (kind_ == ArmKind::kEmpty) append_empty();
-    if (replay_of[u] >= 0) {
-      if (is_stamped(kind_)) append_clock(Mark::kCopies, static_cast<int>(u));
-      append_copies(source, replays_[static_cast<size_t>(replay_of[u])]);
-    }
-    if (kind_ == ArmKind::kPrice) append_clock(Mark::kPrice, static_cast<int>(u));
-    if (is_stamped(kind_))
-      append_clock(kind_ == ArmKind::kPrice ? Mark::kIgnore : Mark::kUnit, static_cast<int>(u));
-    append_originals(source, unit.nodes.front(), unit.nodes.back() + 1);
+    append_unit(source, static_cast<int>(u), replay_of[u]);
     next = unit.nodes.back() + 1;
   }
   append_originals(source, next, source->n_nodes);
   if (is_stamped(kind_)) append_clock(Mark::kEnd, 0);
+}
+
+void ArmGraph::append_unit(const ggml_cgraph* source, int unit, const UnitReplay* replay) {
+  const std::vector<int>& nodes = model_.units[static_cast<size_t>(unit)].nodes;
+  if (kind_ == ArmKind::kEmpty) append_empty();
+  if (replay != nullptr && !faults_.warm_copies) append_copies(source, *replay);
+  if (kind_ == ArmKind::kPrice) append_clock(Mark::kPrice, unit);
+  if (is_stamped(kind_)) append_clock(kind_ == ArmKind::kPrice ? Mark::kIgnore : Mark::kUnit, unit);
+  append_originals(source, nodes.front(), nodes.back() + 1);
+  append_planted(unit);
+  if (replay != nullptr && faults_.warm_copies) append_copies(source, *replay);
+}
+
+void ArmGraph::append_planted(int unit) {
+  const auto planted = model_.planted.find(unit);
+  if (planted == model_.planted.end()) return;
+  builder_->append(builder_->custom_node(execute_spin, planted->second.get()), 1);
 }
 
 void ArmGraph::append_originals(const ggml_cgraph* source, int from, int to) {
@@ -215,6 +232,7 @@ void ArmGraph::append_empty() {
 }
 
 void ArmGraph::append_copies(const ggml_cgraph* source, const UnitReplay& replay) {
+  if (is_stamped(kind_)) append_clock(Mark::kCopies, replay.unit);
   for (int copy = 0; copy < replay.copies; ++copy) append_one_copy(source, replay, copy);
 }
 
@@ -240,6 +258,7 @@ void ArmGraph::append_one_copy(const ggml_cgraph* source, const UnitReplay& repl
     builder_->append(copy.tensor, use_count_of(source, original));
     copies_.push_back(std::move(copy));
   }
+  append_planted(replay.unit);
 }
 
 void ArmGraph::choose_output(const ggml_cgraph* source, const NodeIndex& members, Copy& copy,

@@ -26,11 +26,16 @@ struct UnitReplay {
   int stride = 1;
 };
 
-/// What can be planted to see that the checks notice; from the environment, for tests only.
+/// Whether arms of this kind hold clock nodes.
+bool is_stamped(ArmKind kind);
+
+/// Planted faults (faults.h) that change how an arm's graph is built.
 struct Faults {
   bool no_alias = false;     ///< copies read the original's input structs
   bool idle_copies = false;  ///< copies do nothing
-  static Faults from_environment();
+  bool warm_copies = false;  ///< copies read what their originals have just read, and say otherwise
+  /// Where the engine runs nodes together without fusing them, breaking that means to let copies join.
+  static Faults planted_in(const GraphModel& model);
 };
 
 /// Time read by the clock nodes of one execution, by unit. Nanoseconds, price included.
@@ -89,7 +94,11 @@ class ArmGraph {
 
   void build(const ggml_cgraph* source);
   void count_shared_inputs(const ggml_cgraph* built);
+  /// The unit's nodes with what this arm puts around them; `replay` may be null.
+  void append_unit(const ggml_cgraph* source, int unit, const UnitReplay* replay);
   void append_originals(const ggml_cgraph* source, int from, int to);
+  void append_planted(int unit);
+  /// All copies of a unit, behind a clock where the arm has clocks.
   void append_copies(const ggml_cgraph* source, const UnitReplay& replay);
   void append_one_copy(const ggml_cgraph* source, const UnitReplay& replay, int copy);
   void append_clock(Mark mark, int unit);

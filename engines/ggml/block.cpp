@@ -50,9 +50,7 @@ Result<UnitReplay> parse_replay(const Workload& workload, const Json& request, i
   replay.unit = request.at("unit").at(1).get<int>();
   replay.copies = request.value("copies", 1);
   replay.stride = request.value("stride", 1);
-  const bool graph_exists = graph >= 0 && graph < static_cast<int>(workload.graphs.size());
-  if (!graph_exists || replay.unit < 0 ||
-      replay.unit >= static_cast<int>(workload.graphs[static_cast<size_t>(graph)]->units.size())) {
+  if (!workload.has_unit(graph, replay.unit)) {
     return Error::bad_input("unit " + request.at("unit").dump() + " does not exist in workload " +
                             workload.id);
   }
@@ -166,6 +164,7 @@ class BlockJson {
                                 {"instrument_ns", pass.instrument_ns},
                                 {"digest", digest}});
     if (is_timed) block_["passes"].back()["step_graph_ns"] = pass.step_graph_ns;
+    spun_ += pass.spun;
     if (!pass.logits_are_finite) block_["logits"] = "not_finite";
     if (pass.logits_are_constant && block_["logits"] == "ok") block_["logits"] = "constant";
     if (!pass.has_clocks) return;
@@ -180,6 +179,13 @@ class BlockJson {
     int count = 0;
     for (const auto& graph : arm.graphs) count += graph->shared_inputs();
     block_["shared_inputs"] = count;
+  }
+
+  void report_planted() {
+    block_["planted"] = {{"spins", spun_.spins},
+                         {"spun_ns", spun_.spun_ns},
+                         {"late_spins", spun_.late_spins},
+                         {"late_ns", spun_.late_ns}};
   }
 
   void set_state_digest(const std::string& digest) { block_["state_digest"] = digest; }
@@ -210,6 +216,7 @@ class BlockJson {
   std::vector<std::vector<std::string>> digests_;
   int64_t started_ns_ = 0, ended_ns_ = 0;
   Use used_;  ///< differences
+  SpinCount spun_;
 };
 
 Status verify_block(Runner& runner, Workload& workload, Arm& arm, int passes, BlockJson& block) {
@@ -323,6 +330,7 @@ Result<std::vector<Json>> measure_turn(Runner& runner, Workload& workload, const
   finished.reserve(arms.size());
   for (size_t a = 0; a < arms.size(); ++a) {
     blocks[a].set_shared_inputs(*arms[a]);
+    if (workload.has_planted()) blocks[a].report_planted();
     finished.push_back(blocks[a].finish());
   }
   return finished;

@@ -5,12 +5,15 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "engines/ggml/planted.h"
 #include "engines/ggml/tree.h"
 
 namespace opledger::ggml {
@@ -53,6 +56,7 @@ struct GraphModel {
   std::vector<Leaf> leaves;
   std::vector<UnitNodes> units;
   std::string device;
+  std::map<int, std::unique_ptr<Spin>> planted;  ///< unit -> work behind its last node; spins stay in place
 
   [[nodiscard]] int node_count() const { return static_cast<int>(nodes.size()); }
 };

@@ -12,6 +12,7 @@
 #include <vector>
 #include <xxhash.h>
 
+#include "engines/ggml/faults.h"
 #include "engines/ggml/tree.h"
 
 namespace opledger::ggml {
@@ -113,6 +114,8 @@ json identity_json() {
             {"state_digest", true},
             {"probe", true},
             {"routing", true},
+            {"plant", true},
+            {"faults", kOfferedFaults},
             {"standalone", false},
             {"timeline", false}}}};
 }

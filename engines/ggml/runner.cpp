@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "engines/ggml/backend_hook.h"
+#include "engines/ggml/faults.h"
 #include "engines/ggml/node_cost.h"
 #include "engines/ggml/probe.h"
 
@@ -29,9 +29,17 @@ size_t probe_memory_limit() {
                     : static_cast<size_t>(pages) * static_cast<size_t>(sysconf(_SC_PAGESIZE)) / 2;
 }
 
-bool has_fault(const char* name) {
-  const char* fault = std::getenv("OPLEDGER_GGML_FAULT");
-  return fault != nullptr && std::strcmp(fault, name) == 0;
+/// The planted fault of a measured pass that computes something else.
+void change_result(ggml_cgraph* graph) {
+  const ggml_tensor* logits = graph->nodes[graph->n_nodes - 1];
+  if (logits->type == GGML_TYPE_F32) *static_cast<float*>(logits->data) += 1;
+}
+
+bool takes_fused_for_single(const std::vector<UnitNodes>& groups) {
+  if (has_fault("split_units")) return true;
+  return has_fault("broken_fusion") && std::any_of(groups.begin(), groups.end(), [](const UnitNodes& group) {
+           return group.why == "fused";
+         });
 }
 
 struct IdsReader {
@@ -126,7 +134,7 @@ ggml_status Runner::describe_call(ggml_backend_t backend, ggml_cgraph* graph) {
     if (!probe.ran && workload_->probe_ran) workload_->probe_reason = probe.reason;
     workload_->probe_ran = workload_->probe_ran && probe.ran;
     for (size_t i = 0; i < probe.was_written.size(); ++i) model->nodes[i].was_written = probe.was_written[i];
-    if (!has_fault("split_units")) set_units(*model, probe.groups);
+    if (!takes_fused_for_single(probe.groups)) set_units(*model, probe.groups);
   }
   weights_.add(*model);
   workload_->calls.push_back(static_cast<int>(workload_->graphs.size()));
@@ -180,6 +188,8 @@ ggml_status Runner::measure_call(ggml_backend_t backend, ggml_cgraph* graph) {
   const int64_t start_ns = now_ns();
   const ggml_status status = execute(backend, to_run);
   const int64_t end_ns = now_ns();
+  static const bool changes_result = has_fault("changed_result");
+  if (changes_result && arm_->kind == ArmKind::kStamp) change_result(graph);
   pass_->graph_ns += end_ns - start_ns;
   if (arm_graph != nullptr && arm_graph->has_clocks()) {
     const GraphModel& model = *workload_->graphs[static_cast<size_t>(g)];
@@ -307,7 +317,7 @@ Status Runner::put_back(const Workload& workload) {
 
 PassTimes Runner::begin_pass(const Arm& arm) {
   PassTimes pass;
-  pass.has_clocks = !arm.graphs.empty() && arm.kind != ArmKind::kEmpty && arm.kind != ArmKind::kReplay;
+  pass.has_clocks = is_stamped(arm.kind);
   pass.graph_ns = arm.kind == ArmKind::kUnhooked ? -1 : 0;
   return pass;
 }
@@ -339,6 +349,7 @@ Status Runner::run_step(Workload& workload, Arm& arm, size_t step, Mode mode, Pa
   }
   const int64_t instrument_ns = pass.instrument_ns;
   const int64_t graph_ns = pass.graph_ns;
+  const SpinCount spun = workload.spun();
   const int64_t start_ns = now_ns();
   Status status = decode_step(workload, step);
   pass.wall_ns += now_ns() - start_ns - (pass.instrument_ns - instrument_ns);
@@ -346,6 +357,7 @@ Status Runner::run_step(Workload& workload, Arm& arm, size_t step, Mode mode, Pa
   attach_backend_hook(true);
   pass_ = nullptr;
   if (!status) return status;
+  pass.spun += workload.spun() - spun;
   pass.step_graph_ns.push_back(pass.graph_ns - graph_ns);
   digest_logits(pass);
   const bool is_last = step + 1 == workload.steps();
@@ -441,12 +453,15 @@ Result<PassTimes> Runner::verify(Workload& workload, Arm& arm, std::string& stat
 
 Status Runner::prepare(Workload& workload, Arm& arm, const std::vector<std::vector<UnitReplay>>& replays) {
   arm.graphs.clear();
-  if (arm.kind == ArmKind::kBaseline || arm.kind == ArmKind::kUnhooked) return {};
+  if (arm.kind == ArmKind::kUnhooked && workload.has_planted())
+    return Error::bad_input("arm " + arm.id + ": without the hook there is no planted work");
+  const bool is_bare = arm.kind == ArmKind::kBaseline && !workload.has_planted();
+  if (is_bare || arm.kind == ArmKind::kUnhooked) return {};
   const size_t shadow_limit = probe_memory_limit() / 2;  // a quarter of the available memory
   size_t scratch_bytes = 0;
   for (size_t g = 0; g < workload.graphs.size(); ++g) {
     arm.graphs.push_back(std::make_unique<ArmGraph>(*workload.graphs[g], arm.kind, replays[g], weights_,
-                                                    shadow_limit, Faults::from_environment()));
+                                                    shadow_limit, Faults::planted_in(*workload.graphs[g])));
     scratch_bytes = std::max(scratch_bytes, arm.graphs.back()->scratch_bytes());
   }
   if (backend_ == nullptr || !scratch_.reserve(backend_, scratch_bytes)) {

@@ -26,6 +26,7 @@ struct PassTimes {
   std::vector<std::vector<int64_t>> unit_ns, copy_ns;  ///< likewise, one time per unit
   std::vector<std::string> digests;                    ///< one per output row, 32 hex digits
   bool logits_are_finite = true, logits_are_constant = false;
+  SpinCount spun;  ///< by planted work
 };
 
 /// How the steps of a turn follow one another, and who is told.

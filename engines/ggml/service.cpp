@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "engines/ggml/block.h"
+#include "engines/ggml/faults.h"
 #include "engines/ggml/graph_json.h"
 #include "engines/ggml/identity.h"
 
@@ -15,6 +16,7 @@ using Json = nlohmann::json;
 constexpr int kMethodNotFound = -32601;
 constexpr int kParseError = -32700;
 constexpr int kApplicationError = -32000;
+constexpr int64_t kMostSpinNs = 1'000'000'000;
 
 const char* kind_name(Error::Kind kind) {
   switch (kind) {
@@ -50,6 +52,23 @@ Result<KnownUnits> known_units_of(const Json& units) {
     known[graph.at("signature").get<std::string>()] = std::move(groups);
   }
   return known;
+}
+
+/// Work behind units; a null request plants none.
+Status plant(Workload& workload, const Json& request) {
+  if (request.is_null()) return {};
+  for (const Json& entry : request) {
+    const int graph = entry.at("unit").at(0).get<int>();
+    const int unit = entry.at("unit").at(1).get<int>();
+    const auto spin_ns = entry.at("spin_ns").get<int64_t>();
+    if (!workload.has_unit(graph, unit))
+      return Error::bad_input("plant: unit " + entry.at("unit").dump() + " does not exist in workload " +
+                              workload.id);
+    if (spin_ns < 0 || spin_ns > kMostSpinNs)
+      return Error::bad_input("plant: spin_ns must be between 0 and " + std::to_string(kMostSpinNs));
+    workload.graphs[static_cast<size_t>(graph)]->planted[unit] = std::make_unique<Spin>(Spin{spin_ns, {}});
+  }
+  return {};
 }
 
 std::string base64(const char* data, size_t size) {
@@ -149,6 +168,9 @@ Result<Json> Service::load(const Json& params) {
     return Error::bad_input(
         "load: threads, context_tokens, batch_tokens and ubatch_tokens must be at least 1");
   }
+  if (const Json fault = params.value("fault", Json()); !fault.is_null()) {
+    if (Status status = plant_fault(fault.get<std::string>()); !status) return status.error();
+  }
   Result<std::unique_ptr<Engine>> engine = Engine::load(request);
   if (!engine) return engine.error();
   engine_ = std::move(*engine);
@@ -166,8 +188,7 @@ Result<Json> Service::tokenize(const Json& params) {
   return Json{{"tokens", engine_->tokenize(params.at("text").get<std::string>())}};
 }
 
-Result<Json> Service::graph(const Json& params) {
-  const Json& asked = params.at("workload");
+Result<std::unique_ptr<Workload>> Service::workload_asked(const Json& asked) const {
   auto workload = std::make_unique<Workload>();
   workload->id = asked.at("id").get<std::string>();
   const auto kind = asked.at("kind").get<std::string>();
@@ -187,6 +208,13 @@ Result<Json> Service::graph(const Json& params) {
       }
     }
   }
+  return workload;
+}
+
+Result<Json> Service::graph(const Json& params) {
+  Result<std::unique_ptr<Workload>> asked = workload_asked(params.at("workload"));
+  if (!asked) return asked.error();
+  std::unique_ptr<Workload> workload = std::move(*asked);
   const bool has_units = params.contains("units") && !params["units"].is_null();
   KnownUnits known;
   if (has_units) {
@@ -201,6 +229,7 @@ Result<Json> Service::graph(const Json& params) {
       !status) {
     return status.error();
   }
+  if (Status status = plant(*workload, params.value("plant", Json())); !status) return status.error();
   const Json reply = workload_json(*workload);
   workloads_[workload->id] = std::move(workload);
   return reply;

@@ -30,6 +30,8 @@ class Service {
   Result<Json> measure(const Json& params);
   Result<Json> logits(const Json& params);
 
+  /// A workload as `graph` is asked for it, not described yet.
+  [[nodiscard]] Result<std::unique_ptr<Workload>> workload_asked(const Json& asked) const;
   Result<Workload*> workload_of(const Json& params);
   /// Between two bursts of a turn: tells the core, which may stop this process, and waits until it says go
   /// on.

@@ -32,6 +32,11 @@ bool Workload::is_routed() const {
   return false;
 }
 
+bool Workload::has_unit(int graph, int unit) const {
+  if (graph < 0 || graph >= static_cast<int>(graphs.size())) return false;
+  return unit >= 0 && unit < static_cast<int>(graphs[static_cast<size_t>(graph)]->units.size());
+}
+
 size_t Workload::unit_count() const {
   return first_unit_of(static_cast<int>(graphs.size()));
 }
@@ -40,6 +45,18 @@ size_t Workload::first_unit_of(int graph) const {
   size_t count = 0;
   for (int g = 0; g < graph; ++g) count += graphs[static_cast<size_t>(g)]->units.size();
   return count;
+}
+
+bool Workload::has_planted() const {
+  return std::any_of(graphs.begin(), graphs.end(), [](const auto& graph) { return !graph->planted.empty(); });
+}
+
+SpinCount Workload::spun() const {
+  SpinCount total;
+  for (const auto& graph : graphs) {
+    for (const auto& [unit, spin] : graph->planted) total += spin->count;
+  }
+  return total;
 }
 
 std::vector<Leaf> Workload::lasting_memory() const {

@@ -48,9 +48,13 @@ struct Workload {
   [[nodiscard]] bool has_recurrent_state() const;
   /// Whether some node selects experts.
   [[nodiscard]] bool is_routed() const;
+  [[nodiscard]] bool has_unit(int graph, int unit) const;
   [[nodiscard]] size_t unit_count() const;
   /// Place of a graph's first unit in the workload's unit order.
   [[nodiscard]] size_t first_unit_of(int graph) const;
+  [[nodiscard]] bool has_planted() const;
+  /// What planted work has done so far, in all arms.
+  [[nodiscard]] SpinCount spun() const;
   /// Every distinct tensor of lasting memory (roots), KV first.
   [[nodiscard]] std::vector<Leaf> lasting_memory() const;
 };

@@ -23,6 +23,7 @@ void add_graph(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_judge(CLI::App& app, Action& action);
+void add_selftest(CLI::App& app, Action& action);
 void add_skeleton(CLI::App& app, Action& action);
 
 }  // namespace opledger::cli

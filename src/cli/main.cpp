@@ -109,6 +109,7 @@ void add_commands(CLI::App& app, Action& action) {
   add_compare(app, action);
   add_report(app, action);
   add_judge(app, action);
+  add_selftest(app, action);
   add_skeleton(app, action);
 }
 

@@ -112,6 +112,18 @@ Status check_shared_inputs(const json& block) {
                  "is not 0: a copy could join its original's run, and its time means nothing");
 }
 
+Status check_planted(const json& block) {
+  const json planted = block.value("planted", json());
+  if (planted.is_null()) return {};
+  for (const char* key : {"spins", "spun_ns", "late_spins", "late_ns"}) {
+    if (!planted.is_object() || !is_duration(planted.value(key, json())))
+      return bad_key("planted", "does not count its spins");
+  }
+  const bool is_possible =
+      planted.at("late_spins") <= planted.at("spins") && planted.at("late_ns") <= planted.at("spun_ns");
+  return is_possible ? Status{} : Status{bad_key("planted", "has more late spins than spins")};
+}
+
 Status check_unit_times(const json& block, size_t units) {
   const size_t steps = steps_of(block).size();
   for (const char* key : {"unit_ns", "copy_ns"}) {
@@ -127,6 +139,7 @@ Status check_unit_times(const json& block, size_t units) {
 
 Status check_surroundings(const json& block) {
   if (Status status = check_shared_inputs(block); !status) return status;
+  if (Status status = check_planted(block); !status) return status;
   if (Status status = check_threads(block); !status) return status;
   for (const char* key : {"voluntary_switches", "involuntary_switches"}) {
     const json value = block.value(key, json());

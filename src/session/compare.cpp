@@ -99,6 +99,7 @@ Result<CompareOutcome> run_compare(const CompareOptions& options, const platform
   if (!a) return a.error();
   Result<Side> b = resolve_side(core::Side::kB, options.spec_b, options.flags, machine.cores);
   if (!b) return b.error();
+  b->fault = options.fault;
   Result<platform::MachineLock> lock =
       platform::MachineLock::acquire(options.lock_path, joined(options.command));
   if (!lock) return lock.error();

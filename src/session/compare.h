@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "core/scopes/scopes.h"
 #include "platform/clock.h"
 #include "platform/interrupt.h"
+#include "session/plant.h"
 #include "session/progress.h"
 #include "session/schedule.h"
 #include "session/workloads.h"
@@ -42,13 +44,23 @@ struct CompareOptions {
   /// Rounds of one workload, side and launch group at most: beyond them nothing is learned, whatever the
   /// budget.
   int max_rounds = 40;
-  int max_groups = kMostGroups;                      ///< at least three
-  int64_t largest_probe_bytes = int64_t{256} << 20;  ///< of the working-set probe, which looks for the knee
+  int max_groups = kMostGroups;  ///< at least three
+  /// Of the working-set probe, which looks for the knee; 0: it does not run, and the knee is unknown.
+  int64_t largest_probe_bytes = int64_t{256} << 20;
   /// Called once, with the record so far, when three launch groups tell something and half of the time is
   /// gone (or 100 s): whoever waits sees a first ledger. Not where the rest takes less than 20 s.
   std::function<void(const std::string& record_text)> show_so_far;
   /// Baselines alone: no rows and no clocks, so many short launch groups. `max_groups` are planned.
   bool totals_only = false;
+  /// `max_groups` launch groups, whatever the budget: for who knows what is to be measured.
+  bool has_fixed_groups = false;
+  /// Only these rows are replayed; empty: all that the budget allows.
+  std::optional<std::set<std::string>> replayed_rows;
+  /// Side b does this in vain. Side a has the same nodes, which spin 0 ns: what a node costs is no part of
+  /// the work. Bad input when an engine lacks the capability or a workload the row.
+  std::optional<PlantedWork> planted;
+  /// A fault of the method that side b plants (one of its capabilities.faults); empty: none.
+  std::string fault;
   /// Asked with the record so far after each launch group; true ends the session.
   std::function<bool(const std::string& record_text)> is_enough;
   /// Gives the rules of an engine family.

@@ -63,8 +63,10 @@ void CompareSession::add_candidates(size_t w, Candidates& found) const {
       return blocks == known.timed_blocks.end() ? std::vector<nlohmann::json>{} : blocks->second;
     };
     for (ScopeShare& share :
-         scope_shares(known.graph, known.unit_scope, scope_names_, blocks_of("stamp"), blocks_of("price")))
-      shares[share.scope][s] = std::move(share);
+         scope_shares(known.graph, known.unit_scope, scope_names_, blocks_of("stamp"), blocks_of("price"))) {
+      if (!options_.replayed_rows || options_.replayed_rows->count(share.scope) > 0)
+        shares[share.scope][s] = std::move(share);
+    }
   }
   std::array<std::vector<ScopeShare>, 2> small;
   double small_ratio = 0;

@@ -55,6 +55,7 @@ Result<std::string> text_of_file(const std::string& path) {
 }  // namespace
 
 Status CompareSession::write_facts() {
+  if (options_.largest_probe_bytes <= 0) return {};
   progress_.show("measuring this machine's caches");
   platform::WorkingSetOptions options;
   options.largest_bytes = options_.largest_probe_bytes;
@@ -212,6 +213,41 @@ Status CompareSession::scope_all() {
     }
   }
   return {};
+}
+
+Status CompareSession::plant_work() {
+  if (!options_.planted) return {};
+  for (Side& side : sides_) {
+    if (!side.can("plant"))
+      return Error::bad_input(fmt::format(
+          "{}: it cannot plant work (capabilities.plant, docs/protocol.md); if this opledger built "
+          "its adapter, add the engine again",
+          side.program.name));
+    for (size_t w = 0; w < workloads_.size(); ++w) {
+      if (Status status = plant_work(side, w); !status) return status;
+    }
+  }
+  return {};
+}
+
+Status CompareSession::plant_work(Side& side, size_t w) {
+  SideWorkload& known = side.workloads[w];
+  const std::vector<core::UnitName> all = units_in_order(known.graph);
+  std::vector<core::UnitName> units;
+  for (size_t u = 0; u < all.size(); ++u) {
+    if (scope_names_[static_cast<size_t>(known.unit_scope[u])] == options_.planted->row)
+      units.push_back(all[u]);
+  }
+  if (units.empty())
+    return Error::bad_input(fmt::format("{}: {} has no row {} to plant work in", side.program.name,
+                                        workloads_[w].facts.id, options_.planted->row));
+  const std::vector<PlantedSpin> spins = spread_spins(known.graph, units, options_.planted->pass_ns);
+  const bool is_slow = side.side == core::Side::kB;
+  known.planted = plant_request(spins, is_slow);
+  return note("note", &side,
+              fmt::format("planted in {} of {}: spins of {} ns behind {} of {} units", options_.planted->row,
+                          side.letter(), is_slow ? spins.front().spin_ns : 0, spins.size(), units.size()),
+              workloads_[w].facts.id);
 }
 
 }  // namespace opledger::session

@@ -75,7 +75,8 @@ Status CompareSession::plan() {
     }
   }
   plan_ = plan_groups(cost, left_ns(), options_.max_groups);
-  if (options_.totals_only) plan_ = SessionPlan{options_.max_groups, false, plan_.minimum_ns, true};
+  if (options_.totals_only || options_.has_fixed_groups)
+    plan_ = SessionPlan{options_.max_groups, false, plan_.minimum_ns, true};
   const std::optional<int64_t> available = platform::available_memory_bytes();
   int64_t needed_bytes = 0;
   for (const Side& side : sides_) {
@@ -109,7 +110,7 @@ Status CompareSession::launch(Side& side) {
   if (Status status = start_and_load(side, context_tokens_, context()); !status) return status;
   for (size_t w = 0; w < workloads_.size(); ++w) {
     SideWorkload& known = side.workloads[w];
-    Result<json> reply = ask_graph(side, workloads_[w], false, known.given_units);
+    Result<json> reply = ask_graph(side, workloads_[w], false, known.given_units, known.planted);
     if (!reply) return reply.error();
     Result<core::WorkloadGraph> graph = core::parse_workload_graph(reply->dump());
     if (!graph) return Error::failure(fmt::format("{}: graph: {}", side.program.name, graph.error().message));

@@ -75,6 +75,7 @@ Result<std::string> CompareSession::run() {
   }
   if (Status status = write_agreement(logits); !status) return status.error();
   if (Status status = scope_all(); !status) return status.error();
+  if (Status status = plant_work(); !status) return status.error();
   if (Status status = plan(); !status) return status.error();
   if (Status status = run_groups(); !status) return status.error();
   for (const NotRun& one : not_run_) {

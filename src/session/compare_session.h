@@ -45,6 +45,9 @@ class CompareSession {
   Status take_logits(Side& side, std::vector<std::vector<float>>& logits);
   Status write_agreement(const std::array<std::vector<std::vector<float>>, 2>& logits);
   Status scope_all();
+  /// Decides what later launches are to plant.
+  Status plant_work();
+  Status plant_work(Side& side, size_t w);
 
   // Launch groups.
   Status plan();

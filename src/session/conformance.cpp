@@ -8,6 +8,7 @@
 
 #include "session/arms.h"
 #include "session/block_check.h"
+#include "session/plant.h"
 #include "session/side.h"
 #include "session/workloads.h"
 
@@ -17,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kEndLimitNs = 10'000'000'000;
+constexpr int64_t kPlantedSpinNs = 50'000;
 
 class Suite {
  public:
@@ -37,6 +39,7 @@ class Suite {
     if (is_loaded_) {
       check_workload(prefill());
       check_workload(decode());
+      check_plant(decode());
       check_tokenize();
       check_logits();
     }
@@ -164,8 +167,9 @@ class Suite {
   void check_workload(const Workload& workload) {
     const std::string& id = workload.facts.id;
     const bool probe = side_.can("probe");
-    const auto probed = graph_of(workload, probe, json(), id + ": gives a sound graph");
-    if (!probed) return;
+    probed_ = graph_of(workload, probe, json(), id + ": gives a sound graph");
+    if (!probed_) return;
+    const core::WorkloadGraph* probed = &*probed_;
     const auto graph = graph_of(workload, false, groups_of(*probed), id + ": takes units that it gave");
     if (!graph) return;
     const Status same = check_same_graph(options_.program.name, *probed, *graph);
@@ -188,6 +192,81 @@ class Suite {
         id + ": refuses an arm that is not prepared", "measure",
         {{"workload", id},
          {"schedule", {{{"arms", json::array({"no such arm"})}, {"passes", 1}, {"verify", false}}}}});
+  }
+
+  static json spins_behind(const core::WorkloadGraph& graph, int64_t spin_ns) {
+    json spins = json::array();
+    for (const PlantedSpin& spin : spread_spins(graph, units_in_order(graph), 0))
+      spins.push_back({{"unit", {spin.unit.graph, spin.unit.unit}}, {"spin_ns", spin_ns}});
+    return spins;
+  }
+
+  /// One spin behind one unit: it is executed and counted in every arm, twice where its unit is copied, and
+  /// changes nothing.
+  void check_plant(const Workload& workload) {
+    const std::string name = workload.facts.id + ": plants work and counts it";
+    if (!side_.can("plant")) return not_run(name, "the engine does not offer it");
+    if (!probed_ || !is_usable()) return not_run(name, "there is no graph to plant in");
+    const core::WorkloadGraph* graph = &*probed_;
+    expect_refused(workload.facts.id + ": refuses work behind a unit that is not there", "graph",
+                   {{"workload", workload.to_json()},
+                    {"probe", false},
+                    {"units", groups_of(*graph)},
+                    {"plant", {{{"unit", {0, 1 << 20}}, {"spin_ns", 1}}}}});
+    std::vector<json> plain;
+    std::vector<json> planted;
+    const json spins = spins_behind(*graph, kPlantedSpinNs);
+    for (const auto& [plant, blocks] : {std::pair{json(), &plain}, std::pair{spins, &planted}}) {
+      if (Status status = measure_planted(workload, plant, *graph, *blocks); !status) {
+        expect(name, false, status.error().message);
+        return;
+      }
+    }
+    const int64_t calls = graph->calls_of(spins.front()["unit"][0].get<int>());
+    std::string wrong;
+    for (size_t i = 0; i < planted.size(); ++i) {
+      const int64_t expected = calls * (planted[i]["copy_ns"].is_null() ? 1 : 2);
+      const json told = planted[i].value("planted", json());
+      const bool is_counted = told.is_object() && told["spins"] == expected &&
+                              told["spun_ns"].get<int64_t>() >= expected * kPlantedSpinNs;
+      if (!is_counted)
+        wrong = fmt::format("{}: {} for {} spins", planted[i]["arm"].dump(), told.dump(), expected);
+      if (planted[i]["digests"] != plain[i]["digests"]) wrong = "it changes the logits";
+    }
+    expect(name, wrong.empty(), wrong.empty() ? fmt::format("{} spins a pass", calls) : wrong);
+  }
+
+  /// A pass of a baseline, a stamp and a stamped replay of everything, of those that the engine has.
+  Status measure_planted(const Workload& workload, const json& plant, const core::WorkloadGraph& graph,
+                         std::vector<json>& blocks) {
+    json params{{"workload", workload.to_json()}, {"probe", false}, {"units", groups_of(graph)}};
+    if (!plant.is_null()) params["plant"] = plant;
+    if (const Result<json> reply = engine_->call("graph", params); !reply) return reply.error();
+    std::vector<ArmPlan> arms = base_arms(side_.arm_kinds);
+    for (ArmPlan& arm : replay_arms({"all", units_in_order(graph), 1.0}, side_.arm_kinds, 2, 1, true)) {
+      for (AskedUnit& unit : arm.units) unit = {unit.unit, 1, "same", 1};
+      if (arm.kind == "stamped_replay") arms.push_back(std::move(arm));
+    }
+    json asked = json::array();
+    ScheduleEntry turn{{}, 1, false};
+    for (const ArmPlan& arm : arms) {
+      asked.push_back(arm.to_json(false));
+      turn.arms.push_back(arm.id);
+    }
+    const std::string& id = workload.facts.id;
+    const Result<json> prepared = engine_->call("prepare", {{"workload", id}, {"arms", asked}});
+    if (!prepared) return prepared.error();
+    const std::vector<ExpectedBlock> expected = expected_blocks({turn});
+    const auto on_block = [&](const json& block) -> Status {
+      Status status = check_block(block, id, expected[blocks.size()], graph.unit_count());
+      blocks.push_back(block);
+      return status;
+    };
+    size_t held = 0;
+    const Result<json> reply =
+        measure({{"workload", id}, {"schedule", to_json({turn})}}, {expected.size(), 0, on_block}, held);
+    if (!reply) return reply.error();
+    return blocks.size() == expected.size() ? Status{} : Status{Error::failure("a block is missing")};
   }
 
   void check_blocks(const Workload& workload, const core::WorkloadGraph& graph,
@@ -322,6 +401,7 @@ class Suite {
   bool is_initialized_ = false;
   bool is_loaded_ = false;
   int64_t vocab_tokens_ = 1;
+  std::optional<core::WorkloadGraph> probed_;  ///< of the workload checked last
 };
 
 }  // namespace

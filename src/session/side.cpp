@@ -35,6 +35,14 @@ Status read_capabilities(Side& side) {
   return {};
 }
 
+Status check_fault(const Side& side) {
+  if (side.fault.empty()) return {};
+  const json offered = side.initialize.value("capabilities", json::object()).value("faults", json::array());
+  if (std::find(offered.begin(), offered.end(), side.fault) != offered.end()) return {};
+  return Error::bad_input(fmt::format("{}: it cannot plant the fault {}: its capabilities.faults are {}",
+                                      side.program.name, side.fault, offered.dump()));
+}
+
 Status check_memory(Side& side, int64_t context_tokens) {
   Result<json> estimate = side.engine->call("estimate", {{"model_path", side.settings.model_path},
                                                          {"context_tokens", context_tokens},
@@ -105,11 +113,13 @@ Status start_and_load(Side& side, int64_t context_tokens, const EngineContext& c
   if (!started) return started.error();
   side.engine.emplace(std::move(*started));
   if (Status status = read_capabilities(side); !status) return status;
+  if (Status status = check_fault(side); !status) return status;
   if (Status status = check_memory(side, context_tokens); !status) return status;
   side.load_params = {
       {"model_path", side.settings.model_path},     {"context_tokens", context_tokens},
       {"batch_tokens", side.settings.batch_tokens}, {"ubatch_tokens", side.settings.ubatch_tokens},
       {"threads", side.settings.threads},           {"flags", side.settings.flags}};
+  if (!side.fault.empty()) side.load_params["fault"] = side.fault;
   Result<json> loaded = side.engine->call("load", side.load_params);
   if (!loaded) return loaded.error();
   const json model = loaded->is_object() ? loaded->value("model", json()) : json();
@@ -121,9 +131,11 @@ Status start_and_load(Side& side, int64_t context_tokens, const EngineContext& c
   return {};
 }
 
-Result<json> ask_graph(Side& side, const Workload& workload, bool probe, const json& given_units) {
-  return side.engine->call("graph",
-                           {{"workload", workload.to_json()}, {"probe", probe}, {"units", given_units}});
+Result<json> ask_graph(Side& side, const Workload& workload, bool probe, const json& given_units,
+                       const json& planted) {
+  json params{{"workload", workload.to_json()}, {"probe", probe}, {"units", given_units}};
+  if (!planted.is_null()) params["plant"] = planted;
+  return side.engine->call("graph", std::move(params));
 }
 
 json groups_of(const core::WorkloadGraph& graph) {

@@ -27,6 +27,7 @@ struct SideWorkload {
   std::string graph_text;       ///< the probing engine's `graph` reply
   core::WorkloadGraph graph;    ///< the same, read
   nlohmann::json given_units;   ///< its groups, for later launches
+  nlohmann::json planted;       ///< work for later launches, as `graph` takes it; null: none
   std::vector<int> unit_scope;  ///< in unit order
   std::set<core::UnitName> excluded;
   std::vector<ArmPlan> arms;
@@ -46,6 +47,7 @@ struct Side {
   EngineProgram program;
   gguf::GgufFile model;
   bool may_probe = true;
+  std::string fault;  ///< to be planted in the method; empty: none
 
   nlohmann::json initialize, load_params, load;
   std::shared_ptr<const core::RuleSet> rules;
@@ -74,9 +76,10 @@ Result<Side> resolve_side(core::Side which, const std::string& spec,
 /// it) and loads the model. Fills initialize, load_params, load, memory_bytes, arm_kinds and engine.
 Status start_and_load(Side& side, int64_t context_tokens, const EngineContext& context);
 
-/// Asks the running engine for a workload's graph, found by probing where `probe` is true.
+/// Asks the running engine for a workload's graph, found by probing where `probe` is true. `planted`: work
+/// that its passes are to do besides; null: none.
 Result<nlohmann::json> ask_graph(Side& side, const Workload& workload, bool probe,
-                                 const nlohmann::json& given_units);
+                                 const nlohmann::json& given_units, const nlohmann::json& planted = {});
 
 /// Groups of more than one node, in the form that `graph` takes; null when there are none.
 nlohmann::json groups_of(const core::WorkloadGraph& graph);

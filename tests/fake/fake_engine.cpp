@@ -23,6 +23,8 @@ using nlohmann::json;
 
 constexpr int64_t kEdgeNs = 1000;  // head and tail of a stamped pass
 
+const std::vector<std::string> kFaults{"broken_fusion", "changed_result", "idle_copies", "warm_copies"};
+
 const json& required(const json& params, const char* key, json::value_t type) {
   if (!params.contains(key))
     throw Refusal{-32000, std::string("the parameter ") + key + " is missing; send it", "bad_input"};
@@ -181,25 +183,39 @@ json FakeEngine::initialize(const json& params) const {
     throw Refusal{-32000, "this engine speaks protocol 2, not " + asked + "; use a matching opledger",
                   "bad_input"};
   }
-  return {{"protocol", script_.protocol},
-          {"adapter", {{"name", "fake"}, {"version", "1"}}},
-          {"engine",
-           {{"family", script_.family},
-            {"version", "scripted"},
-            {"build", json::object()},
-            {"libraries", json::array()}}},
-          {"device", {{"kind", "cpu"}, {"name", "none"}, {"isa", json::array()}, {"cores", 1}}},
-          {"capabilities",
-           {{"arms", {"baseline", "empty", "price", "stamp", "replay", "stamped_replay"}},
-            {"weights", {"same", "sibling", "shadow"}},
-            {"workloads", {"prefill", "decode"}},
-            {"tokenize", true},
-            {"logits", true},
-            {"state_digest", true},
-            {"probe", true},
-            {"routing", false},
-            {"standalone", false},
-            {"timeline", false}}}};
+  json reply{{"protocol", script_.protocol},
+             {"adapter", {{"name", "fake"}, {"version", "1"}}},
+             {"engine",
+              {{"family", script_.family},
+               {"version", "scripted"},
+               {"build", json::object()},
+               {"libraries", json::array()}}},
+             {"device", {{"kind", "cpu"}, {"name", "none"}, {"isa", json::array()}, {"cores", 1}}},
+             {"capabilities",
+              {{"arms", {"baseline", "empty", "price", "stamp", "replay", "stamped_replay"}},
+               {"weights", {"same", "sibling", "shadow"}},
+               {"workloads", {"prefill", "decode"}},
+               {"tokenize", true},
+               {"logits", true},
+               {"state_digest", true},
+               {"probe", true},
+               {"routing", false},
+               {"standalone", false},
+               {"timeline", false}}}};
+  if (script_.cannot_plant) return reply;
+  reply["capabilities"]["plant"] = true;
+  reply["capabilities"]["faults"] = kFaults;
+  return reply;
+}
+
+void FakeEngine::plant_fault(const std::string& fault) {
+  if (std::count(kFaults.begin(), kFaults.end(), fault) == 0)
+    throw Refusal{-32000, "unknown fault " + fault, "bad_input"};
+  if (script_.ignores_faults) return;
+  if (fault == "idle_copies") script_.copy_ratio = 0;
+  if (fault == "warm_copies") script_.copy_ratio = 0.7;
+  if (fault == "changed_result") script_.stamp_changes_digest = true;
+  if (fault == "broken_fusion") script_.splits_units = true;
 }
 
 json FakeEngine::load(const json& params) {
@@ -214,6 +230,7 @@ json FakeEngine::load(const json& params) {
       throw Refusal{-32000, "unknown flag -" + name + "; accepted: -fa, -ctk", "bad_input"};
   }
   ubatch_tokens_ = required(params, "ubatch_tokens", json::value_t::number_integer);
+  if (params.contains("fault")) plant_fault(params.at("fault"));
   is_loaded_ = true;
   return {{"model",
            {{"architecture", script_.architecture},
@@ -236,13 +253,19 @@ json FakeEngine::graph(const json& params) {
   const json units = params.value("units", json());
   bool is_fused = params.value("probe", false);
   if (units.is_array()) {
-    is_fused =
-        std::any_of(units.begin(), units.end(), [](const json& one) { return !one.at("groups").empty(); });
+    is_fused = script_.splits_units || std::any_of(units.begin(), units.end(),
+                                                   [](const json& one) { return !one.at("groups").empty(); });
   }
   const int64_t cells =
       workload.tokens + (workload.is_decode ? static_cast<int64_t>(asked.at("prompt").size()) : 0);
   workload.graph = build_graph(script_, per_call, cells, is_fused);
   workload.signature = hex_of(hash_of(workload.graph.nodes.dump()));
+  for (const json& entry : params.value("plant", json::array())) {
+    const int unit = entry.at("unit").at(1);
+    if (entry.at("unit").at(0) != 0 || unit < 0 || static_cast<size_t>(unit) >= workload.graph.units.size())
+      throw Refusal{-32000, "plant: no such unit", "bad_input"};
+    workload.planted[unit] = entry.at("spin_ns");
+  }
   json unit_list = json::array();
   for (const FakeUnit& unit : workload.graph.units) {
     const char* why = unit.nodes.size() == 1 ? "single" : (units.is_array() ? "given" : "fused");
@@ -327,6 +350,25 @@ double FakeEngine::planted_ns(const Workload& workload, const FakeUnit& unit) co
   return total * static_cast<double>(workload.tokens);
 }
 
+int64_t FakeEngine::spun_ns(const Workload& workload, int unit) const {
+  const auto planted = workload.planted.find(unit);
+  if (planted == workload.planted.end() || script_.ignores_plant) return 0;
+  return planted->second * workload.calls;
+}
+
+json FakeEngine::spins_of(const Workload& workload, const Arm& arm, int passes) const {
+  int64_t spins = script_.miscounts_plant ? 1 : 0;
+  int64_t total_ns = 0;
+  for (const auto& [unit, spin_ns] : workload.planted) {
+    const auto copied = arm.units.find(unit);
+    const int64_t times =
+        passes * workload.calls * (1 + (copied == arm.units.end() ? 0 : copied->second.copies));
+    spins += times;
+    total_ns += times * spin_ns;
+  }
+  return {{"spins", spins}, {"spun_ns", total_ns}, {"late_spins", 0}, {"late_ns", 0}};
+}
+
 FakeEngine::PassTimes FakeEngine::time_pass(const Workload& workload, const Arm& arm) {
   std::normal_distribution<double> noise(1.0, script_.noise_ratio);
   PassTimes times;
@@ -335,10 +377,12 @@ FakeEngine::PassTimes FakeEngine::time_pass(const Workload& workload, const Arm&
   const int64_t price_ns = script_.price_ns * workload.calls;
   for (size_t i = 0; i < workload.graph.units.size(); ++i) {
     const double planted = planted_ns(workload, workload.graph.units[i]);
-    const auto work_ns = static_cast<int64_t>(planted * std::max(0.1, noise(random_)));
+    const int64_t spin_ns = spun_ns(workload, static_cast<int>(i));
+    const auto work_ns = static_cast<int64_t>(planted * std::max(0.1, noise(random_))) + spin_ns;
     int64_t copies_ns = 0;
     if (const auto copied = arm.units.find(static_cast<int>(i)); copied != arm.units.end()) {
-      copies_ns = static_cast<int64_t>(planted * copied->second.copies * script_.copy_ratio);
+      copies_ns = static_cast<int64_t>(planted * copied->second.copies * script_.copy_ratio) +
+                  spin_ns * copied->second.copies;
       if (is_stamped) copies_ns += price_ns;
     }
     const int64_t unit_ns = arm.kind == "price" ? price_ns : work_ns + (is_stamped ? price_ns : 0);
@@ -411,23 +455,25 @@ json FakeEngine::block_of(const Workload& workload, const std::string& arm_id, i
   }
   const bool is_damaged =
       (script_.state_changes && !arm.units.empty()) || arm.holds_any(script_.damaging_units);
-  return {{"workload", workload.id},
-          {"arm", arm_id},
-          {"verify", verify},
-          {"passes", pass_list},
-          {"digests", {rows}},
-          {"logits", "ok"},
-          {"unit_ns", has_units ? json(unit_ns) : json()},
-          {"head_ns", is_stamped ? json(heads) : json()},
-          {"tail_ns", is_stamped ? json(heads) : json()},
-          {"copy_ns", arm.kind == "stamped_replay" ? json(copy_ns) : json()},
-          {"state_digest", verify ? json(hex_of(is_damaged ? 2 : 1)) : json()},
-          {"threads", {{{"cpu_ns", 1000}, {"run_delay_ns", 0}}}},
-          {"voluntary_switches", 0},
-          {"involuntary_switches", 0},
-          {"started_ns", started_ns},
-          {"ended_ns", std::max(monotonic_ns(), started_ns + 1)},
-          {"elapsed_ns", 1}};
+  json block{{"workload", workload.id},
+             {"arm", arm_id},
+             {"verify", verify},
+             {"passes", pass_list},
+             {"digests", {rows}},
+             {"logits", "ok"},
+             {"unit_ns", has_units ? json(unit_ns) : json()},
+             {"head_ns", is_stamped ? json(heads) : json()},
+             {"tail_ns", is_stamped ? json(heads) : json()},
+             {"copy_ns", arm.kind == "stamped_replay" ? json(copy_ns) : json()},
+             {"state_digest", verify ? json(hex_of(is_damaged ? 2 : 1)) : json()},
+             {"threads", {{{"cpu_ns", 1000}, {"run_delay_ns", 0}}}},
+             {"voluntary_switches", 0},
+             {"involuntary_switches", 0},
+             {"started_ns", started_ns},
+             {"ended_ns", std::max(monotonic_ns(), started_ns + 1)},
+             {"elapsed_ns", 1}};
+  if (!workload.planted.empty()) block["planted"] = spins_of(workload, arm, passes);
+  return block;
 }
 
 json FakeEngine::measure(const json& params) {

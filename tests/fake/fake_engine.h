@@ -48,6 +48,7 @@ class FakeEngine {
     std::string signature;
     FakeGraph graph;
     std::map<std::string, Arm> arms;
+    std::map<int, int64_t> planted;  ///< unit -> nanoseconds per call
   };
   struct PassTimes {
     std::vector<int64_t> unit_ns;
@@ -68,6 +69,11 @@ class FakeEngine {
   nlohmann::json block_of(const Workload& workload, const std::string& arm_id, int passes, bool verify);
   PassTimes time_pass(const Workload& workload, const Arm& arm);
   double planted_ns(const Workload& workload, const FakeUnit& unit) const;
+  /// Of work that the core planted, per pass.
+  [[nodiscard]] int64_t spun_ns(const Workload& workload, int unit) const;
+  [[nodiscard]] nlohmann::json spins_of(const Workload& workload, const Arm& arm, int passes) const;
+  /// What `load` asked for, unless the script ignores it.
+  void plant_fault(const std::string& fault);
   [[nodiscard]] bool changes_digest(const Workload& workload, const Arm& arm) const;
 
   /// Plays the scripted fault for this message, if there is one.

@@ -153,8 +153,8 @@ class Builder {
     const int normed =
         node("RMS_NORM", "norm_" + name, ne, {x}, 4 * kEmbedding * tokens_, 2 * kEmbedding * tokens_);
     const int scaled = node("MUL", name, ne, {normed, scale}, 8 * kEmbedding * tokens_, kEmbedding * tokens_);
-    if (is_fused_) {
-      graph_.nodes[static_cast<size_t>(normed)]["written"] = false;
+    if (is_fused_) graph_.nodes[static_cast<size_t>(normed)]["written"] = false;
+    if (is_fused_ && !script_.splits_units) {
       unit({normed, scaled}, "", layer, 4 * kEmbedding);
     } else {
       unit({normed}, "", layer);

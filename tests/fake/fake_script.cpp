@@ -34,7 +34,12 @@ Script read_script(const std::string& program_path) {
   take("damaging_units", script.damaging_units);
   take("refused_units", script.refused_units);
   take("stamp_changes_digest", script.stamp_changes_digest);
+  take("splits_units", script.splits_units);
   take("never_holds", script.never_holds);
+  take("cannot_plant", script.cannot_plant);
+  take("miscounts_plant", script.miscounts_plant);
+  take("ignores_plant", script.ignores_plant);
+  take("ignores_faults", script.ignores_faults);
   take("state_changes", script.state_changes);
   take("logit_shift", script.logit_shift);
   for (const nlohmann::json& fault : text.value("faults", nlohmann::json::array())) {

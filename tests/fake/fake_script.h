@@ -39,7 +39,12 @@ struct Script {
   std::vector<int> damaging_units;  ///< a replay that holds one of these damages lasting memory
   std::vector<int> refused_units;   ///< prepare refuses to replay these
   bool stamp_changes_digest = false;
-  bool never_holds = false;    ///< between bursts
+  bool splits_units = false;  ///< takes fused nodes for single ones
+  bool never_holds = false;   ///< between bursts
+  bool cannot_plant = false;  ///< has neither the capability `plant` nor `faults`
+  bool miscounts_plant = false;
+  bool ignores_plant = false;  ///< counts planted work, and does not do it
+  bool ignores_faults = false;
   bool state_changes = false;  ///< replays damage lasting memory
   double logit_shift = 0.0;    ///< moves this engine's logits away from the other's
   std::vector<Fault> faults;

@@ -222,6 +222,46 @@ TEST_F(Command, CheckHoldsForAnEngineThatKeepsTheProtocol) {
   EXPECT_EQ(output().find("FAILED"), std::string::npos);
 }
 
+TEST_F(Command, SelftestPrintsWhatCameOutAndItsJson) {
+  script("a", {{"ns_per_token", {{"default", 20000}}}});
+  const std::vector<std::string> selftest{"selftest", spec("a"),
+                                          "-m",       model_path(),
+                                          "-t",       "1",
+                                          "-n",       "4",
+                                          "-d",       "8",
+                                          "--row",    "norm,dense_proj",
+                                          "--budget", "5s",
+                                          "--faults", "changed_result",
+                                          "--json",   folder_ + "/selftest.json"};
+  EXPECT_EQ(exit_of(start(selftest)), 0) << output() << errors();
+  EXPECT_NE(output().find("Everything planted was found"), std::string::npos) << output();
+  const json report = json::parse(*text_of(folder_ + "/selftest.json"));
+  EXPECT_EQ(report.at("rows").size(), 2U);
+  EXPECT_EQ(report.at("faults").at(0).at("outcome"), "fired");
+  EXPECT_EQ(report.at("passed"), true);
+}
+
+TEST_F(Command, SelftestOfAnEngineThatIgnoresThePlantIsExitFour) {
+  script("a", {{"ns_per_token", {{"default", 20000}}}, {"ignores_plant", true}});
+  const auto selftest = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"selftest", spec("a"), "-m", model_path(), "-t",       "1",
+                                   "-n",       "4",       "-d", "8",          "--budget", "5s"};
+    words.insert(words.end(), more.begin(), more.end());
+    return exit_of(start(words));
+  };
+  EXPECT_EQ(selftest({"--row", "norm", "--faults", "none"}), 4) << output() << errors();
+  EXPECT_NE(output().find("not found"), std::string::npos) << output();
+  EXPECT_EQ(selftest({"--row", "no_such_row"}), 2);
+  EXPECT_EQ(selftest({"--faults", "no_such_fault"}), 2);
+  EXPECT_EQ(selftest({"--share", "200%"}), 2);
+  EXPECT_EQ(selftest({"-p", "8"}), 2);
+  script("a", {{"cannot_plant", true}});
+  EXPECT_EQ(selftest({"--faults", "none"}), 2);
+  EXPECT_NE(errors().find("capabilities.plant"), std::string::npos) << errors();
+  script("a", {{"faults", {{{"method", "prepare"}, {"act", "die"}}}}});
+  EXPECT_EQ(selftest({}), 3);
+}
+
 struct Breach {
   const char* name;
   const char* script;
@@ -245,6 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"stamp", R"({"stamp_changes_digest": true})", "tg4@8: every arm gives the baseline's logits"},
         Breach{"hold", R"({"never_holds": true})", "tg4@8: holds after every burst"},
         Breach{"state", R"({"state_changes": true})", "pp16: every arm leaves the baseline's KV and state"},
+        Breach{"plant", R"({"miscounts_plant": true})", "tg4@8: plants work and counts it"},
         Breach{"death", R"({"faults": [{"method": "measure", "act": "die"}]})",
                "pp16: measures a block for every arm of a turn"},
         Breach{"garbage", R"({"faults": [{"method": "prepare", "act": "garbage"}]})",

@@ -153,6 +153,52 @@ class UnitsAreWhatTheEngineRunsTogether(unittest.TestCase):
                 self.assertEqual(block["shared_inputs"] > 0, joins)
 
 
+class PlantedWork(unittest.TestCase):
+    """Spins of 30 us behind every seventh unit, against the same pass without."""
+    SPIN_NS = 30_000
+
+    def test_is_executed_in_every_arm_counted_and_changes_nothing(self):
+        for name in ENGINES:
+            for workload in (prefill(32), decode(3, 40)):
+                with self.subTest(engine=name, workload=workload["id"]), Engine(name) as engine:
+                    engine.load(SMOLLM2)
+                    graph, plain = run_every_arm(engine, workload)
+                    groups = [{"signature": part["signature"],
+                               "groups": [unit["nodes"] for unit in part["units"] if len(unit["nodes"]) > 1]}
+                              for part in graph["graphs"]]
+                    spins = [{"unit": unit, "spin_ns": self.SPIN_NS} for unit, _, _ in units_of(graph)][::7]
+                    again = engine.call("graph", workload=workload, probe=False, units=groups, plant=spins)
+                    self.assertEqual([part["units"] for part in graph["graphs"]],
+                                     [[{**unit, "why": old["why"]} for unit, old in zip(part["units"], before["units"])]
+                                      for part, before in zip(again["graphs"], graph["graphs"])])
+                    arms = arms_for(graph)
+                    engine.call("prepare", workload=workload["id"], arms=arms)
+                    ids = [arm["id"] for arm in arms]
+                    planted = engine.measure(workload["id"], (ids, 1, True), (ids, 1, False))
+                    self.assertEqual(digests(planted), digests(plain))
+                    per_pass = sum(graph["calls"].count(spin["unit"][0]) for spin in spins)
+                    for block in planted:
+                        copies = next((unit["copies"] for arm in arms if arm["id"] == block["arm"]
+                                       for unit in arm.get("units", [])), 0)
+                        told = block["planted"]
+                        self.assertEqual(told["spins"], per_pass * (1 + copies), block["arm"])
+                        self.assertGreaterEqual(told["spun_ns"], told["spins"] * self.SPIN_NS)
+                    stamped = next(b for b in planted if b["arm"] == "stamp" and not b["verify"])
+                    order = [unit for unit, _, _ in units_of(graph)]
+                    for spin in spins:  # the spin is inside its unit's interval
+                        at = order.index(spin["unit"])
+                        self.assertGreaterEqual(sum(step[at] for step in stamped["unit_ns"]), self.SPIN_NS)
+
+    def test_needs_a_unit_that_is_there_and_the_hook(self):
+        with Engine("llama") as engine:
+            engine.load(SMOLLM2)
+            with self.assertRaisesRegex(EngineError, "does not exist"):
+                engine.call("graph", workload=prefill(4), probe=False, plant=[{"unit": [0, 10**6], "spin_ns": 1}])
+            engine.call("graph", workload=prefill(4), probe=False, plant=[{"unit": [0, 0], "spin_ns": 1}])
+            with self.assertRaisesRegex(EngineError, "unhooked"):
+                engine.call("prepare", workload="pp4", arms=[{"id": "unhooked", "kind": "unhooked"}])
+
+
 class EveryCallIsSeen(unittest.TestCase):
     def test_a_prompt_of_512_at_ubatch_128_is_four_graph_calls(self):
         for name in ENGINES:

@@ -11,9 +11,10 @@ MAY_INCLUDE = {
     "platform": {"core", "platform"},
     "gguf": {"core", "gguf"},
     "session": {"core", "platform", "gguf", "session"},
+    "selftest": {"core", "platform", "session", "selftest"},
     "judge": {"core", "platform", "judge"},
     "report": {"core", "report"},
-    "cli": {"core", "platform", "gguf", "session", "judge", "report", "cli"},
+    "cli": {"core", "platform", "gguf", "session", "selftest", "judge", "report", "cli"},
 }
 FOREIGN_IN_CORE = re.compile(r"#include\s*<(nlohmann|gtest|gmock|cuda|CLI|spdlog)[/_.]")
 

@@ -22,7 +22,12 @@ constexpr double kLinearInterceptRatio = 0.02;
 struct Judgement {
   bool held = false;
   std::string text;
+  bool is_shown = false;  ///< the whole interval lies beyond what is allowed
 };
+
+bool lies_beyond(const Interval& interval, double tolerance_ms) {
+  return interval.low > tolerance_ms || interval.high < -tolerance_ms;
+}
 
 Judgement judge_difference(const char* what, const std::optional<Estimate>& difference, double tolerance_ms) {
   if (!difference) return {false, fmt::format("{} was not measured", what)};
@@ -31,8 +36,10 @@ Judgement judge_difference(const char* what, const std::optional<Estimate>& diff
     return {false, fmt::format("{} {} ms, unresolved: fewer than three turns", what, figure)};
   const bool held = difference->interval->lies_inside(tolerance_ms);
   const bool is_apart = std::abs(difference->centre) > tolerance_ms;
-  return {held, fmt::format("{} {} ms, allowed {}{}", what, figure, brief_ms(tolerance_ms),
-                            held || is_apart ? "" : ": unresolved, it needs more rounds")};
+  return {held,
+          fmt::format("{} {} ms, allowed {}{}", what, figure, brief_ms(tolerance_ms),
+                      held || is_apart ? "" : ": unresolved, it needs more rounds"),
+          lies_beyond(*difference->interval, tolerance_ms)};
 }
 
 struct Bracket {
@@ -70,17 +77,18 @@ Judgement judge_copies(const ScopeSide& side, double tolerance_ms) {
   Judgement plain = judge_difference("c - o", judged.copy_excess, tolerance_ms);
   if (plain.held || !judged.copy_excess || !judged.copy_excess->interval) return plain;
   const Interval& excess = *judged.copy_excess->interval;
-  const bool is_apart = excess.low > tolerance_ms || excess.high < -tolerance_ms;
-  if (!is_apart) return plain;
+  if (!plain.is_shown) return plain;
   if (judged.is_warm && excess.high < 0) return {true, plain.text + " (warm by bytes)"};
   const Bracket bracket = bracket_of(side, judged);
-  if (!bracket.is_whole) return {false, plain.text + ", and no bracket of near and shadow weights"};
+  if (!bracket.is_whole) return {false, plain.text + ", and no bracket of near and shadow weights", true};
   const double original_ms = *judged.original_ms;
   const bool held =
       bracket.low_ms - tolerance_ms <= original_ms && original_ms <= bracket.high_ms + tolerance_ms;
-  return {held, fmt::format("{}; copies of near and shadow weights {} to {} {} the original, {}", plain.text,
-                            brief_ms(bracket.low_ms), brief_ms(bracket.high_ms),
-                            held ? "bracket" : "do not bracket", brief_ms(original_ms))};
+  return {held,
+          fmt::format("{}; copies of near and shadow weights {} to {} {} the original, {}", plain.text,
+                      brief_ms(bracket.low_ms), brief_ms(bracket.high_ms),
+                      held ? "bracket" : "do not bracket", brief_ms(original_ms)),
+          !held};
 }
 
 Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
@@ -95,7 +103,8 @@ Judgement judge_row(const ScopeSide& side, double row_ms, double pass_ms) {
   if (row_ms <= kLargeRowRatio * pass_ms) return copies;
   const Judgement clocks =
       judge_difference("c - (o - o') + neighbours - increment", best.disagreement, tolerance);
-  return {clocks.held && copies.held, clocks.text + "; " + copies.text};
+  return {clocks.held && copies.held, clocks.text + "; " + copies.text,
+          (!clocks.held && clocks.is_shown) || (!copies.held && copies.is_shown)};
 }
 
 Check clocks_agree(const PairSamples& pair, const ScopeFigures& figures, Side which) {
@@ -117,6 +126,7 @@ Check clocks_agree(const PairSamples& pair, const ScopeFigures& figures, Side wh
   if (judged) check.value = judged->centre;
   check.status = judgement.held ? CheckStatus::kHeld : CheckStatus::kFailed;
   check.text = fmt::format("{}: {}", figures.scope->name, judgement.text);
+  check.is_shown = judgement.is_shown;
   return check;
 }
 

@@ -179,6 +179,10 @@ void add_price(const PairSamples& pair, std::vector<std::string>& out) {
 
 /// Both engines inherit it, so it is no difference; what was planted must be said all the same.
 void add_planted(const Record& record, std::vector<std::string>& out) {
+  for (const EngineFacts& one : record.engines) {
+    if (!one.fault.empty())
+      out.push_back(fmt::format("{}: the fault {} is planted in the method", side_name(one.side), one.fault));
+  }
   const EngineFacts* engine = record.engine(Side::kA);
   if (engine == nullptr) return;
   for (const auto& [name, value] : engine->environment) {

@@ -47,6 +47,9 @@ struct Check {
   CheckStatus status = CheckStatus::kNotRun;
   std::optional<double> value, limit;
   std::string text;
+  /// Of a failed check: something wrong was shown. False where too little was measured to deny it. Not part
+  /// of the published JSON.
+  bool is_shown = true;
 };
 
 struct WorkloadSide {

@@ -27,6 +27,7 @@ class Judge {
 
   Completeness judge() {
     check_units();
+    check_categories();
     check_weights();
     const auto form = model_form(facts_);
     if (form) {
@@ -68,6 +69,19 @@ class Judge {
       }
     }
     if (workload_.calls.empty()) problem("the pass has no graph call");
+  }
+
+  /// Work that no rule names is on no row that means anything.
+  void check_categories() {
+    std::map<std::string, int> unsorted;
+    for (const Graph& graph : workload_.graphs) {
+      const std::vector<std::string> categories = categories_of(rules_, graph);
+      for (size_t i = 0; i < categories.size(); ++i) {
+        if (categories[i] == kUnsorted) ++unsorted[graph.nodes[i].op];
+      }
+    }
+    for (const auto& [op, count] : unsorted)
+      problem("{} nodes of op {} are in no category (unsorted)", count, op);
   }
 
   void check_weights() {

@@ -215,6 +215,7 @@ EngineFacts read_engine(const Json& line) {
     engine.device_name = text_or(*device, "name", "");
     if (find(*device, "isa") != nullptr) engine.isa = texts(list(*device, "isa"), "isa");
   }
+  engine.fault = text_or(line.at("load_params"), "fault", "");
   if (find(load, "threads") != nullptr) engine.threads = small_integer(load, "threads");
   engine.flags = text_map(load, "flags");
   return engine;
@@ -375,6 +376,14 @@ void read_passes(const Json& body, Block& block) {
   }
 }
 
+SpunWork read_planted(const Json& entry) {
+  SpunWork work{integer(entry, "spins"), time(entry, "spun_ns"), integer(entry, "late_spins"),
+                time(entry, "late_ns")};
+  if (work.late_spins < 0 || work.late_spins > work.spins || work.late_ns > work.spun_ns)
+    wrong("late_spins", "at most all spins");
+  return work;
+}
+
 Block read_block(const Json& line) {
   Block block;
   block.place.side = side_of(line);
@@ -397,6 +406,7 @@ Block read_block(const Json& line) {
   block.tail_ns = maybe_list(body, "tail_ns", rows);
   if (find(body, "state_digest") != nullptr) block.state_digest = text(body, "state_digest");
   block.shared_inputs = maybe_integer(body, "shared_inputs");
+  if (const Json* planted = find(body, "planted")) block.planted = read_planted(*planted);
   if (find(body, "threads") != nullptr) {
     for (const Json& thread : list(body, "threads"))
       block.threads.push_back({time(thread, "cpu_ns"), maybe_time(thread, "run_delay_ns")});

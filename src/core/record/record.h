@@ -71,6 +71,7 @@ struct EngineFacts {
   std::map<std::string, std::string> build;
   std::string device_kind, device_name;
   std::vector<std::string> isa;
+  std::string fault;  ///< planted in the method by `load`; empty: none
   std::optional<int> threads;
   std::map<std::string, std::string> flags;
 };
@@ -181,6 +182,12 @@ struct BlockPlace {
   int64_t sequence = 0;
 };
 
+/// What planted work really did in a block's passes. Late spins were preempted.
+struct SpunWork {
+  int64_t spins = 0, spun_ns = 0;
+  int64_t late_spins = 0, late_ns = 0;  ///< of these
+};
+
 /// Passes of one arm, measured in one turn. Tables of times have one row per step of each pass, in order (one
 /// per pass where passes do not tell their steps); a row is in unit order (docs/protocol.md).
 struct Block {
@@ -194,6 +201,7 @@ struct Block {
   std::optional<std::vector<int64_t>> head_ns, tail_ns;
   std::optional<std::string> state_digest;
   std::optional<int64_t> shared_inputs;  ///< empty: not looked at
+  std::optional<SpunWork> planted;       ///< empty: nothing is planted
   std::vector<ThreadUse> threads;
   std::optional<int64_t> voluntary_switches, involuntary_switches;
   int64_t started_ns = 0, ended_ns = 0;

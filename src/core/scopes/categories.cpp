@@ -11,7 +11,6 @@ namespace opledger::core {
 namespace {
 
 constexpr std::string_view kView = "view";
-constexpr std::string_view kUnsorted = "unsorted";
 
 bool matches_text(const std::string& pattern, std::string_view text) {
   if (!pattern.empty() && pattern.back() == '*') {
@@ -137,6 +136,12 @@ class Labeller {
 
 Labels label_nodes(const RuleSet& rules, const Graph& graph) {
   return Labeller(rules, graph).label();
+}
+
+std::shared_ptr<const RuleSet> without_category(const RuleSet& rules, const std::string& category) {
+  auto broken = std::make_shared<RuleSet>(rules);
+  std::erase_if(broken->rules, [&](const Rule& rule) { return rule.category == category; });
+  return broken;
 }
 
 std::vector<std::string> categories_of(const RuleSet& rules, const Graph& graph) {

@@ -163,7 +163,7 @@ class Scoper {
         parts_[key].insert(is_stage ? keys.labels.categories[i] : key);
         if (is_stage) stage_why_.try_emplace(key, rules.stages.at(key.substr(1)));
       }
-      if (keys.labels.categories[i] == "unsorted") ++unsorted_ops_[graph.nodes[i].op];
+      if (keys.labels.categories[i] == kUnsorted) ++unsorted_ops_[graph.nodes[i].op];
     }
   }
 
@@ -190,7 +190,7 @@ class Scoper {
     if (const auto why = stage_why_.find(key); why != stage_why_.end()) {
       notes.push_back(fmt::format("stage {}: {}", shown(key), why->second));
     }
-    if (key == "unsorted") {
+    if (key == kUnsorted) {
       std::vector<std::string> ops;
       for (const auto& [op, count] : unsorted_ops_) ops.push_back(fmt::format("{} ({})", op, count));
       notes.push_back(fmt::format("no rule for {}", fmt::join(ops, ", ")));

@@ -28,9 +28,15 @@ Result<std::shared_ptr<const RuleSet>> parse_rules(std::string_view json, std::s
 /// For a file that extends nothing; one that does is refused.
 Result<std::shared_ptr<const RuleSet>> parse_rules(std::string_view json, std::string_view file_name);
 
+/// The same rules without those that give `category`: broken on purpose, for self-tests.
+std::shared_ptr<const RuleSet> without_category(const RuleSet& rules, const std::string& category);
+
 /// The category of every node of a graph ("view" for nodes that do no work, "unsorted" for ops without a
 /// rule).
 std::vector<std::string> categories_of(const RuleSet& rules, const Graph& graph);
+
+/// What categories_of calls a node without a rule.
+inline constexpr const char* kUnsorted = "unsorted";
 
 /// The stage that each node belongs to, empty for none: a group that engines cut differently inside.
 std::vector<std::string> stages_of(const RuleSet& rules, const Graph& graph);

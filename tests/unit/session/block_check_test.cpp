@@ -73,6 +73,21 @@ TEST(BlockCheck, ImpossibleTimesOfAPassAreNamed) {
   }
 }
 
+TEST(BlockCheck, PlantedWorkIsCountedWholeOrNotAtAll) {
+  const json good{{"spins", 4}, {"spun_ns", 80000}, {"late_spins", 1}, {"late_ns", 50000}};
+  json block = good_block();
+  block["planted"] = good;
+  EXPECT_TRUE(check_block(block, "pp8", kAsked, 2));
+  for (const auto& [key, value] : {std::pair{"spins", json()}, std::pair{"spun_ns", json(-1)},
+                                   std::pair{"late_spins", json(5)}, std::pair{"late_ns", json(80001)}}) {
+    block["planted"] = good;
+    block["planted"][key] = value;
+    const Status status = check_block(block, "pp8", kAsked, 2);
+    ASSERT_FALSE(status) << key;
+    EXPECT_NE(status.error().message.find("planted"), std::string::npos) << status.error().message;
+  }
+}
+
 TEST(BlockCheck, TheTimesOfAnUntimedBlockMeanNothing) {
   json block = good_block();
   block["verify"] = true;

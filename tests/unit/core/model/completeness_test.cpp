@@ -236,6 +236,13 @@ TEST(Completeness, CountsTheTwoProductsOfAttentionAndNotItsRotations) {
   EXPECT_EQ(result.expected_flop, 35584);
 }
 
+TEST(Completeness, FailsWhenANodeIsInNoCategory) {
+  TinyGraph tiny;
+  tiny.b.node("NOVEL_OP", {tiny.q()});
+  tiny.b.unit({static_cast<int>(tiny.b.graph.nodes.size()) - 1});
+  expect_problem(judge(test::one_call(tiny.b.graph)), "1 nodes of op NOVEL_OP are in no category");
+}
+
 TEST(Completeness, ForgivesHalfAPercentOfFlops) {
   TinyGraph tiny;
   tiny.b.graph.nodes.at(static_cast<size_t>(tiny.q())).flop += 178;

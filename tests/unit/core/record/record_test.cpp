@@ -58,6 +58,20 @@ TEST(Record, ReadsHeaderAndBlock) {
   EXPECT_FALSE(record->end_reason);
 }
 
+TEST(Record, ReadsWhatPlantedWorkDid) {
+  const auto with = [](const std::string& planted) {
+    std::string line = kBlock;
+    return kBefore + line.insert(line.find("\"threads\""), "\"planted\":" + planted + ",") + "\n";
+  };
+  const auto record = parse(with(R"({"spins":4,"spun_ns":80,"late_spins":1,"late_ns":50})"));
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->blocks.at(0).planted->spins, 4);
+  EXPECT_EQ(record->blocks.at(0).planted->late_ns, 50);
+  EXPECT_FALSE(parse(kBefore + kBlock + "\n")->blocks.at(0).planted);
+  EXPECT_NE(error_of(with(R"({"spins":4,"spun_ns":80,"late_spins":5,"late_ns":50})")).find("late_spins"),
+            std::string::npos);
+}
+
 TEST(Record, IgnoresACutLastLineAndSaysSo) {
   for (size_t kept = 1; kept < kBlock.size(); ++kept) {
     const auto record = parse(kBefore + kBlock + "\n" + kBlock.substr(0, kept));

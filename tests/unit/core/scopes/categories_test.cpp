@@ -27,6 +27,15 @@ class Sorted {
   std::vector<std::string> stages_;
 };
 
+TEST(Categories, WithoutTheRulesOfOneItsNodesFallToLaterRulesOrAreUnsorted) {
+  GraphBuilder b;
+  const int norm = b.node("RMS_NORM", {b.node("ADD", {b.tensor("x", TensorKind::kInput)})});
+  const auto broken = without_category(*test::shipped_rules("llama.cpp"), "norm");
+  const std::vector<std::string> categories = categories_of(*broken, b.graph);
+  EXPECT_EQ(categories.at(static_cast<size_t>(norm)), kUnsorted);
+  EXPECT_EQ(categories.at(0), "elementwise");
+}
+
 TEST(Categories, SortADenseLayerOfLlamaCpp) {
   GraphBuilder b;
   const int tokens = b.tensor("inp_tokens", TensorKind::kInput);
