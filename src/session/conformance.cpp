@@ -243,7 +243,7 @@ class Suite {
     if (!plant.is_null()) params["plant"] = plant;
     if (const Result<json> reply = engine_->call("graph", params); !reply) return reply.error();
     std::vector<ArmPlan> arms = base_arms(side_.arm_kinds);
-    for (ArmPlan& arm : replay_arms({"all", units_in_order(graph), 1.0}, side_.arm_kinds, 2, 1, true)) {
+    for (ArmPlan& arm : replay_arms({"all", units_in_order(graph), 1.0}, side_.arm_kinds, 2, 1)) {
       for (AskedUnit& unit : arm.units) unit = {unit.unit, 1, "same", 1};
       if (arm.kind == "stamped_replay") arms.push_back(std::move(arm));
     }
