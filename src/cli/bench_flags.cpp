@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -32,7 +33,8 @@ bool is_flag(const std::string& word) {
 }  // namespace
 
 Result<BenchFlags> parse_bench_flags(const std::vector<std::string>& arguments,
-                                     const std::set<std::string>& known_options) {
+                                     const std::set<std::string>& known_options,
+                                     const std::set<std::string>& switches) {
   BenchFlags parsed;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
@@ -44,10 +46,13 @@ Result<BenchFlags> parse_bench_flags(const std::vector<std::string>& arguments,
     const size_t equals = is_long ? word.find('=') : std::string::npos;
     std::string name = word.substr(is_long ? 2 : 1, equals == std::string::npos ? equals : equals - 2);
     std::string value;
-    if (is_long && known_options.count(name) == 0) {
+    const bool is_switch = is_long && switches.count(word.substr(2)) > 0;
+    if (is_long && !is_switch && known_options.count(name) == 0) {
       return Error::bad_input(fmt::format("--{}: there is no such option (see --help)", name));
     }
-    if (equals != std::string::npos) {
+    if (is_switch) {
+      value = "on";
+    } else if (equals != std::string::npos) {
       value = word.substr(equals + 1);
     } else if (i + 1 < arguments.size() && !is_flag(arguments[i + 1])) {
       value = arguments[++i];
@@ -89,6 +94,18 @@ Result<double> parse_duration_s(const std::string& flag, const std::string& text
     return Error::bad_input(fmt::format("{} {}: give a time such as 60s or 3m", flag, text));
   }
   return number * scale;
+}
+
+Result<double> parse_share(const std::string& flag, const std::string& text) {
+  const bool is_percent = !text.empty() && text.back() == '%';
+  const std::string digits = is_percent ? text.substr(0, text.size() - 1) : text;
+  char* end = nullptr;
+  const double number = std::strtod(digits.c_str(), &end) / (is_percent ? 100 : 1);
+  if (digits.empty() || *end != '\0' || !(number >= 0) || number > 0.5) {
+    return Error::bad_input(
+        fmt::format("{} {}: give a share from 0 to 50%, such as 0.5% or 0.005", flag, text));
+  }
+  return number;
 }
 
 Result<session::WorkloadRequest> take_workloads(std::map<std::string, std::string>& flags) {

@@ -20,15 +20,20 @@ struct BenchFlags {
   std::map<std::string, std::string> flags;    ///< `-name value`, without the dash
 };
 
-/// Bad input: a flag without a value or given twice, a `--name` that is not among `known_options`.
+/// Bad input: a flag without a value or given twice, a `--name` that is not among `known_options`. `switches`
+/// are options without a value, which stand in `options` as "on".
 Result<BenchFlags> parse_bench_flags(const std::vector<std::string>& arguments,
-                                     const std::set<std::string>& known_options);
+                                     const std::set<std::string>& known_options,
+                                     const std::set<std::string>& switches = {});
 
 /// "512" or "512,2048". Bad input naming the flag otherwise.
 Result<std::vector<int>> parse_counts(const std::string& flag, const std::string& text);
 
 /// "90", "90s", "2m", "500ms" in seconds. Bad input naming the flag otherwise.
 Result<double> parse_duration_s(const std::string& flag, const std::string& text);
+
+/// "0.5%" or "0.005", from 0 to 0.5. Bad input naming the flag otherwise.
+Result<double> parse_share(const std::string& flag, const std::string& text);
 
 /// Takes -p, -n and -d out of `flags`; with neither -p nor -n it is pp512 and tg16@64.
 Result<session::WorkloadRequest> take_workloads(std::map<std::string, std::string>& flags);

@@ -3,7 +3,6 @@
 #include "judge/judge.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "platform/clock.h"
 #include "platform/interrupt.h"
 #include "platform/machine_lock.h"
+#include "report/numbers.h"
 #include "session/progress.h"
 #include "session/registry.h"
 
@@ -50,24 +50,6 @@ struct Asked {
   std::string expect, history_path, json_path;
 };
 
-std::string percent(double ratio) {
-  return fmt::format("{:.3g}%", 100 * ratio);
-}
-
-/// "0.5%" or "0.005".
-Result<double> effect_of(const std::string& text) {
-  if (text.empty()) return 0.005;
-  const bool is_percent = text.back() == '%';
-  const std::string digits = is_percent ? text.substr(0, text.size() - 1) : text;
-  char* end = nullptr;
-  const double number = std::strtod(digits.c_str(), &end) / (is_percent ? 100 : 1);
-  if (digits.empty() || *end != '\0' || !(number >= 0) || number > 0.5) {
-    return Error::bad_input(
-        fmt::format("--min-effect {}: give a share from 0 to 50%, such as 0.5% or 0.005", text));
-  }
-  return number;
-}
-
 Result<judge::Expectation> expectation_of(const std::string& text) {
   if (text.empty()) return judge::Expectation::kNone;
   if (text == "faster") return judge::Expectation::kFaster;
@@ -94,12 +76,12 @@ std::string sentence(const judge::JudgeOutcome& outcome, const Asked& asked) {
   const double ratio = outcome.judgement.ratio;
   switch (outcome.judgement.verdict) {
     case judge::Verdict::kFaster:
-      return fmt::format("faster: {} takes {} less time than {}", a, percent(1 - ratio), b);
+      return fmt::format("faster: {} takes {} less time than {}", a, report::percent_text(1 - ratio), b);
     case judge::Verdict::kSlower:
-      return fmt::format("slower: {} takes {} more time than {}", a, percent(ratio - 1), b);
+      return fmt::format("slower: {} takes {} more time than {}", a, report::percent_text(ratio - 1), b);
     case judge::Verdict::kSame:
       return fmt::format("same: {} and {} take the same time within {}", a, b,
-                         percent(asked.min_effect_ratio));
+                         report::percent_text(asked.min_effect_ratio));
     case judge::Verdict::kCannotTell:
       break;
   }
@@ -122,7 +104,7 @@ nlohmann::json json_of(const Asked& asked, const judge::JudgeOutcome& outcome, b
           {"version", 1},
           {"a", asked.question.a},
           {"b", asked.question.b},
-          {"verdict", judge::verdict_name(outcome.judgement.verdict)},
+          {"verdict", core::verdict_name(outcome.judgement.verdict)},
           {"ratio", interval ? json(outcome.judgement.ratio) : json()},
           {"ratio_ci", interval ? json{interval->low, interval->high} : json()},
           {"min_effect_ratio", asked.min_effect_ratio},
@@ -190,9 +172,11 @@ Result<Asked> asked_of(BenchFlags& parsed) {
       return Error::bad_input(
           fmt::format("--{}: is for commands, engines are measured as `compare` does", name));
   }
-  const Result<double> effect = effect_of(options["min-effect"]);
-  if (!effect) return effect.error();
-  asked.min_effect_ratio = *effect;
+  if (const std::string& text = options["min-effect"]; !text.empty()) {
+    const Result<double> effect = parse_share("--min-effect", text);
+    if (!effect) return effect.error();
+    asked.min_effect_ratio = *effect;
+  }
   asked.expect = options["expect"];
   const Result<judge::Expectation> expectation = expectation_of(asked.expect);
   if (!expectation) return expectation.error();
