@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -14,9 +13,8 @@
 #include "cli/command.h"
 #include "cli/compare_options.h"
 #include "cli/ledger_output.h"
+#include "cli/measure.h"
 #include "core/record/read.h"
-#include "platform/clock.h"
-#include "platform/interrupt.h"
 
 namespace opledger::cli {
 namespace {
@@ -55,21 +53,9 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
   output.json_path = parsed->options["json"];
   if (Status status = check_output(output); !status) return status.error();
 
-  const platform::SteadyClock clock;
-  const platform::Interrupt interrupt;
-  session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
   options->show_so_far = print_so_far;
-  Result<session::CompareOutcome> outcome = session::run_compare(*options, clock, interrupt, progress);
-  if (!outcome) return outcome.error();
-  const Result<core::Record> record = core::parse_record(outcome->record_text, "this session's record");
-  Result<int> printed = record ? print_ledger(*record, output) : Result<int>(record.error());
-  if (outcome->error) {
-    Error error = *outcome->error;
-    if (outcome->record_path)
-      error.message += fmt::format("; the record so far is {}", *outcome->record_path);
-    return error;
-  }
-  return printed;
+  return measure_and_print(*options,
+                           [&](const core::Record& record) { return print_ledger(record, output); });
 }
 
 }  // namespace
