@@ -214,7 +214,7 @@ TEST_F(Bisect, FindsTheCommitThatMadeARowSlowAndNamesTheRow) {
   script("good", fast);
   const std::string line = fmt::format(
       "git bisect start {} {} && git bisect run sh -c 'sh build.sh || exit 125; "
-      "{} regress --base {} --head {} -m {} -t 1 -p 8 --budget 20s --bisect'",
+      "{} regress --base {} --head {} -m {} -t 1 -p 8 --budget 60s --bisect'",
       ids.back(), ids.front(), OPLEDGER_COMMAND, spec("good"), spec("head"), model_path());
   EXPECT_EQ(shell(line), 0) << output() << errors();
   const std::string said = output();
