@@ -33,7 +33,8 @@ bool is_flag(const std::string& word) {
 }  // namespace
 
 Result<BenchFlags> parse_bench_flags(const std::vector<std::string>& arguments,
-                                     const std::set<std::string>& known_options) {
+                                     const std::set<std::string>& known_options,
+                                     const std::set<std::string>& switches) {
   BenchFlags parsed;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
@@ -45,10 +46,13 @@ Result<BenchFlags> parse_bench_flags(const std::vector<std::string>& arguments,
     const size_t equals = is_long ? word.find('=') : std::string::npos;
     std::string name = word.substr(is_long ? 2 : 1, equals == std::string::npos ? equals : equals - 2);
     std::string value;
-    if (is_long && known_options.count(name) == 0) {
+    const bool is_switch = is_long && switches.count(word.substr(2)) > 0;
+    if (is_long && !is_switch && known_options.count(name) == 0) {
       return Error::bad_input(fmt::format("--{}: there is no such option (see --help)", name));
     }
-    if (equals != std::string::npos) {
+    if (is_switch) {
+      value = "on";
+    } else if (equals != std::string::npos) {
       value = word.substr(equals + 1);
     } else if (i + 1 < arguments.size() && !is_flag(arguments[i + 1])) {
       value = arguments[++i];

@@ -20,9 +20,11 @@ struct BenchFlags {
   std::map<std::string, std::string> flags;    ///< `-name value`, without the dash
 };
 
-/// Bad input: a flag without a value or given twice, a `--name` that is not among `known_options`.
+/// Bad input: a flag without a value or given twice, a `--name` that is not among `known_options`. `switches`
+/// are options without a value, which stand in `options` as "on".
 Result<BenchFlags> parse_bench_flags(const std::vector<std::string>& arguments,
-                                     const std::set<std::string>& known_options);
+                                     const std::set<std::string>& known_options,
+                                     const std::set<std::string>& switches = {});
 
 /// "512" or "512,2048". Bad input naming the flag otherwise.
 Result<std::vector<int>> parse_counts(const std::string& flag, const std::string& text);

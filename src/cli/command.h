@@ -24,6 +24,8 @@ void add_compare(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 void add_judge(CLI::App& app, Action& action);
 void add_selftest(CLI::App& app, Action& action);
+/// `is_bisect`: set while the command line is read, where the exit code is for `git bisect run`.
+void add_regress(CLI::App& app, Action& action, bool& is_bisect);
 void add_skeleton(CLI::App& app, Action& action);
 
 }  // namespace opledger::cli

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -14,10 +13,9 @@
 #include "cli/command.h"
 #include "cli/compare_options.h"
 #include "cli/ledger_output.h"
+#include "cli/measure.h"
 #include "core/ledger/precision.h"
 #include "core/record/read.h"
-#include "platform/clock.h"
-#include "platform/interrupt.h"
 
 namespace opledger::cli {
 namespace {
@@ -49,23 +47,20 @@ void print_so_far(const std::string& record_text) {
   if (ledger) fmt::print(stderr, "\nThe ledger so far; it goes on, and intervals narrow.\n\n{}\n", *ledger);
 }
 
-bool is_enough(const std::string& record_text, double precision_ratio, session::Progress& progress) {
+bool is_enough(const std::string& record_text, double precision_ratio) {
   const Result<core::Record> record = core::parse_record(record_text, "this session's record");
   const Result<core::Ledger> ledger = record ? ledger_of(*record) : Result<core::Ledger>(record.error());
-  if (!ledger || !core::is_precise_enough(*ledger, precision_ratio)) return false;
-  progress.say(fmt::format("everything asked for is known to {:.3g}% of the pass", 100 * precision_ratio));
-  return true;
+  return ledger && core::is_precise_enough(*ledger, precision_ratio);
 }
 
-Status take_precision(const std::string& text, session::Progress& progress,
-                      session::CompareOptions& options) {
+Status take_precision(const std::string& text, session::CompareOptions& options) {
   if (text.empty()) return {};
   const Result<double> ratio = parse_share("--precision", text);
   if (!ratio) return ratio.error();
   options.precision_ratio = *ratio;
   options.max_groups = core::kPrecisionLooks.back();
-  options.is_enough = [&progress, ratio = *ratio](const std::string& record_text) {
-    return is_enough(record_text, ratio, progress);
+  options.is_enough = [ratio = *ratio](const std::string& record_text) {
+    return is_enough(record_text, ratio);
   };
   return {};
 }
@@ -77,27 +72,14 @@ Result<int> run_compare(const std::vector<std::string>& arguments) {
   if (!parsed) return parsed.error();
   Result<session::CompareOptions> options = compare_options_of(*parsed, "compare", arguments);
   if (!options) return options.error();
-  const platform::SteadyClock clock;
-  session::Progress progress(::isatty(STDERR_FILENO) == 1, clock);
-  if (Status status = take_precision(parsed->options["precision"], progress, *options); !status)
-    return status.error();
+  if (Status status = take_precision(parsed->options["precision"], *options); !status) return status.error();
   LedgerOutput output;
   output.json_path = parsed->options["json"];
   if (Status status = check_output(output); !status) return status.error();
 
-  const platform::Interrupt interrupt;
   options->show_so_far = print_so_far;
-  Result<session::CompareOutcome> outcome = session::run_compare(*options, clock, interrupt, progress);
-  if (!outcome) return outcome.error();
-  const Result<core::Record> record = core::parse_record(outcome->record_text, "this session's record");
-  Result<int> printed = record ? print_ledger(*record, output) : Result<int>(record.error());
-  if (outcome->error) {
-    Error error = *outcome->error;
-    if (outcome->record_path)
-      error.message += fmt::format("; the record so far is {}", *outcome->record_path);
-    return error;
-  }
-  return printed;
+  return measure_and_print(*options,
+                           [&](const core::Record& record) { return print_ledger(record, output); });
 }
 
 }  // namespace

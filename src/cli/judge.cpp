@@ -22,6 +22,7 @@
 #include "platform/clock.h"
 #include "platform/interrupt.h"
 #include "platform/machine_lock.h"
+#include "report/numbers.h"
 #include "session/progress.h"
 #include "session/registry.h"
 
@@ -49,10 +50,6 @@ struct Asked {
   std::string expect, history_path, json_path;
 };
 
-std::string percent(double ratio) {
-  return fmt::format("{:.3g}%", 100 * ratio);
-}
-
 Result<judge::Expectation> expectation_of(const std::string& text) {
   if (text.empty()) return judge::Expectation::kNone;
   if (text == "faster") return judge::Expectation::kFaster;
@@ -79,12 +76,12 @@ std::string sentence(const judge::JudgeOutcome& outcome, const Asked& asked) {
   const double ratio = outcome.judgement.ratio;
   switch (outcome.judgement.verdict) {
     case judge::Verdict::kFaster:
-      return fmt::format("faster: {} takes {} less time than {}", a, percent(1 - ratio), b);
+      return fmt::format("faster: {} takes {} less time than {}", a, report::percent_text(1 - ratio), b);
     case judge::Verdict::kSlower:
-      return fmt::format("slower: {} takes {} more time than {}", a, percent(ratio - 1), b);
+      return fmt::format("slower: {} takes {} more time than {}", a, report::percent_text(ratio - 1), b);
     case judge::Verdict::kSame:
       return fmt::format("same: {} and {} take the same time within {}", a, b,
-                         percent(asked.min_effect_ratio));
+                         report::percent_text(asked.min_effect_ratio));
     case judge::Verdict::kCannotTell:
       break;
   }
@@ -107,7 +104,7 @@ nlohmann::json json_of(const Asked& asked, const judge::JudgeOutcome& outcome, b
           {"version", 1},
           {"a", asked.question.a},
           {"b", asked.question.b},
-          {"verdict", judge::verdict_name(outcome.judgement.verdict)},
+          {"verdict", core::verdict_name(outcome.judgement.verdict)},
           {"ratio", interval ? json(outcome.judgement.ratio) : json()},
           {"ratio_ci", interval ? json{interval->low, interval->high} : json()},
           {"min_effect_ratio", asked.min_effect_ratio},

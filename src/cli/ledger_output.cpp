@@ -11,7 +11,6 @@
 
 #include "cli/bench_flags.h"
 #include "cli/command.h"
-#include "core/ledger/analyse.h"
 
 namespace opledger::cli {
 namespace {
@@ -26,7 +25,9 @@ Error cannot_write(const std::string& path) {
       fmt::format("--json {}: cannot be written ({}): name another file", path, std::strerror(errno)));
 }
 
-Result<core::RulesByFamily> rules_of(const core::Record& record) {
+}  // namespace
+
+Result<core::RulesByFamily> rules_of_record(const core::Record& record) {
   core::RulesByFamily rules;
   for (const core::EngineFacts& engine : record.engines) {
     Result<std::shared_ptr<const core::RuleSet>> own = rules_of_family(engine.family);
@@ -36,10 +37,8 @@ Result<core::RulesByFamily> rules_of(const core::Record& record) {
   return rules;
 }
 
-}  // namespace
-
 Result<core::Ledger> ledger_of(const core::Record& record) {
-  const Result<core::RulesByFamily> rules = rules_of(record);
+  const Result<core::RulesByFamily> rules = rules_of_record(record);
   if (!rules) return rules.error();
   return core::analyse(record, *rules);
 }
@@ -61,20 +60,30 @@ Result<std::string> ledger_text(const core::Record& record) {
   return report::render(*ledger, report::Format::kTerminal, {});
 }
 
-Result<int> print_ledger(const core::Record& record, const LedgerOutput& output) {
-  const Result<core::Ledger> ledger = ledger_of(record);
-  if (!ledger) return ledger.error();
+Status print_rendering(const Rendering& rendering, const LedgerOutput& output) {
   const bool is_json_only = output.json_path == "-";
   if (!output.json_path.empty() && !is_json_only) {
-    std::string json = report::render(*ledger, report::Format::kJson, {});
+    std::string json = rendering(report::Format::kJson, {});
     json.pop_back();  // write_output ends the line
-    if (Status status = write_output("--json", output.json_path, json); !status) return status.error();
+    if (Status status = write_output("--json", output.json_path, json); !status) return status;
   }
   const report::Format format = is_json_only ? report::Format::kJson : output.format;
   const bool has_colour = report::wants_colour(::isatty(STDOUT_FILENO) == 1, std::getenv("NO_COLOR"));
-  const std::string text = report::render(*ledger, format, {has_colour});
+  const std::string text = rendering(format, {has_colour});
   const bool is_whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!is_whole || std::fflush(stdout) != 0) return lost_output(errno);
+  return {};
+}
+
+Result<int> print_ledger(const core::Record& record, const LedgerOutput& output) {
+  const Result<core::Ledger> ledger = ledger_of(record);
+  if (!ledger) return ledger.error();
+  const Status status = print_rendering(
+      [&](report::Format format, const report::RenderOptions& options) {
+        return report::render(*ledger, format, options);
+      },
+      output);
+  if (!status) return status.error();
   return core::exit_code_of(*ledger);
 }
 

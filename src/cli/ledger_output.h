@@ -1,11 +1,12 @@
-// The last step of `compare` and `report`: a record in, the ledger out, on stdout and as JSON, and the
-// exit code that it deserves.
+// The last step of `compare`, `report` and `regress`: a record in, what it says out, on stdout and as JSON,
+// and the exit code that it deserves.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/base/result.h"
-#include "core/ledger/ledger.h"
+#include "core/ledger/analyse.h"
 #include "core/record/record.h"
 #include "report/report.h"
 
@@ -22,7 +23,16 @@ Status check_output(const LedgerOutput& output);
 /// The ledger of a record, by the category rules of its engines' families. Errors as analyse() gives them.
 Result<core::Ledger> ledger_of(const core::Record& record);
 
-/// The same as plain text for a terminal. Errors as analyse() gives them.
+/// Category rules of the record's engines. Bad input: a family without a rule file.
+Result<core::RulesByFamily> rules_of_record(const core::Record& record);
+
+/// What is to be printed, in a format.
+using Rendering = std::function<std::string(report::Format, const report::RenderOptions&)>;
+
+/// Prints as `output` asks, to stdout and as JSON to a file. Environment: stdout does not take it.
+Status print_rendering(const Rendering& rendering, const LedgerOutput& output);
+
+/// The ledger of a record as plain text for a terminal. Errors as analyse() gives them.
 Result<std::string> ledger_text(const core::Record& record);
 
 /// Analyses and prints. The exit code: 0, or 4 when a check did not hold or a verdict is "cannot tell".

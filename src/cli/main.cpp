@@ -37,6 +37,15 @@ int exit_code(Error::Kind kind) {
   return 3;
 }
 
+/// `git bisect run` takes codes from 1 to 127 for "bad", but for 125, which skips the commit, and stops at
+/// higher ones. Only a regression may make a commit bad; bad input would be the same at every commit.
+int bisect_code(int code) {
+  constexpr int kSkip = 125;
+  constexpr int kStop = 128;
+  if (code == 3 || code == 4) return kSkip;
+  return code == 2 ? kStop : code;
+}
+
 void print_error(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   fmt::print(stderr, "opledger: {}\n", plain_text(message));
@@ -103,13 +112,14 @@ bool is_command(const CLI::App& app, std::string_view word) {
   return !commands.empty();
 }
 
-void add_commands(CLI::App& app, Action& action) {
+void add_commands(CLI::App& app, Action& action, bool& is_bisect) {
   add_engine(app, action);
   add_graph(app, action);
   add_compare(app, action);
   add_report(app, action);
   add_judge(app, action);
   add_selftest(app, action);
+  add_regress(app, action, is_bisect);
   add_skeleton(app, action);
 }
 
@@ -119,7 +129,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "opledger " OPLEDGER_VERSION);
   app.require_subcommand(1);
   Action action;
-  add_commands(app, action);
+  bool is_bisect = false;
+  add_commands(app, action, is_bisect);
   if (argc > 1 && argv[1][0] != '-' && !is_command(app, argv[1])) {
     print_error(fmt::format("{}: no such command (see `opledger --help`)", argv[1]));
     return kUsageError;
@@ -131,9 +142,9 @@ int run(int argc, char** argv) {
   }
   OPLEDGER_CHECK(action != nullptr);
   const Result<int> outcome = run_action(action);
-  if (outcome) return *outcome;
-  print_error(outcome.error().message);
-  return exit_code(outcome.error().kind);
+  if (!outcome) print_error(outcome.error().message);
+  const int code = outcome ? *outcome : exit_code(outcome.error().kind);
+  return is_bisect ? bisect_code(code) : code;
 }
 
 }  // namespace

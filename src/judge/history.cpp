@@ -39,7 +39,7 @@ Result<History> read_history(const std::string& path, const Question& question) 
     const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
     const bool is_object = line.is_object() && line.contains("question") && line.contains("verdict");
     const std::optional<Verdict> verdict =
-        is_object && line["verdict"].is_string() ? verdict_named(line["verdict"]) : std::nullopt;
+        is_object && line["verdict"].is_string() ? core::verdict_named(line["verdict"]) : std::nullopt;
     if (!verdict) {
       return Error::bad_input(
           fmt::format("--history {}: line {} is no verdict: name another file", path, number));
@@ -56,7 +56,7 @@ Status check_history(const std::string& path) {
 Status add_to_history(const std::string& path, const Question& question, const JudgeOutcome& outcome,
                       const std::string& when) {
   const json line{{"question", to_json(question)},
-                  {"verdict", verdict_name(outcome.judgement.verdict)},
+                  {"verdict", core::verdict_name(outcome.judgement.verdict)},
                   {"ratio", outcome.judgement.ratio},
                   {"pairs", outcome.pairs},
                   {"when", when}};

@@ -1,42 +1,10 @@
 #include "judge/verdict.h"
 
-#include <array>
 #include <cmath>
-#include <utility>
 
 #include "core/stats/looks.h"
 
 namespace opledger::judge {
-
-namespace {
-
-constexpr std::array<std::pair<Verdict, const char*>, 4> kNames{{{Verdict::kFaster, "faster"},
-                                                                 {Verdict::kSlower, "slower"},
-                                                                 {Verdict::kSame, "same"},
-                                                                 {Verdict::kCannotTell, "cannot tell"}}};
-
-Verdict verdict_of(double log_ratio, const core::Interval& interval, double min_effect_ratio) {
-  const double least = std::log1p(min_effect_ratio);
-  if (interval.lies_inside(least)) return Verdict::kSame;
-  if (interval.holds(0) || std::abs(log_ratio) <= least) return Verdict::kCannotTell;
-  return log_ratio < 0 ? Verdict::kFaster : Verdict::kSlower;
-}
-
-}  // namespace
-
-const char* verdict_name(Verdict verdict) {
-  for (const auto& [known, name] : kNames) {
-    if (known == verdict) return name;
-  }
-  return "cannot tell";
-}
-
-std::optional<Verdict> verdict_named(const std::string& name) {
-  for (const auto& [verdict, known] : kNames) {
-    if (name == known) return verdict;
-  }
-  return std::nullopt;
-}
 
 Judgement judge_pairs(std::span<const double> log_ratios, double min_effect_ratio) {
   Judgement judgement;
@@ -45,7 +13,7 @@ Judgement judge_pairs(std::span<const double> log_ratios, double min_effect_rati
   judgement.ratio = std::exp(estimate->centre);
   if (!estimate->interval) return judgement;
   judgement.interval = core::Interval{std::exp(estimate->interval->low), std::exp(estimate->interval->high)};
-  judgement.verdict = verdict_of(estimate->centre, *estimate->interval, min_effect_ratio);
+  judgement.verdict = core::verdict_of(estimate->centre, *estimate->interval, min_effect_ratio);
   return judgement;
 }
 

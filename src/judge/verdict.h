@@ -4,18 +4,13 @@
 
 #include <optional>
 #include <span>
-#include <string>
 
 #include "core/stats/interval.h"
+#include "core/stats/verdict.h"
 
 namespace opledger::judge {
 
-enum class Verdict { kFaster, kSlower, kSame, kCannotTell };
-
-/// "faster", "slower", "same" or "cannot tell": of a against b.
-const char* verdict_name(Verdict verdict);
-/// Empty for any other word.
-std::optional<Verdict> verdict_named(const std::string& name);
+using Verdict = core::Verdict;
 
 struct Judgement {
   Verdict verdict = Verdict::kCannotTell;
@@ -24,9 +19,8 @@ struct Judgement {
 };
 
 /// `log_ratios`: log(time of a / time of b), one per pair, as many as there are at a planned look (judged at
-/// other places, too many verdicts would be wrong). `same` when the whole interval lies within
-/// `min_effect_ratio` of 1; `faster` or `slower` when the interval excludes 1 and the ratio itself lies
-/// farther from it than that. Fewer than three pairs: cannot tell.
+/// other places, too many verdicts would be wrong); the verdict is core::verdict_of's. Fewer than three
+/// pairs: cannot tell.
 Judgement judge_pairs(std::span<const double> log_ratios, double min_effect_ratio);
 
 /// What the caller wants of a, and the exit code that says whether it is so: 0 it is, 1 it is not, 4 it

@@ -33,13 +33,14 @@ void add_line(std::string& out, const LineView& line, bool is_strong) {
 void add_workload(std::string& out, const WorkloadView& view) {
   out += fmt::format("\n## {}\n\n{}\n\n", escaped(view.title), escaped(view.headline));
   for (const std::string& line : view.totals) out += fmt::format("- {}\n", escaped(line));
-  out += fmt::format("\n| row | {} | {} | gap | 95% interval | share | by | real |\n", escaped(view.engine_a),
-                     escaped(view.engine_b));
+  out += fmt::format("\n| row | {} | {} | gap | 95% interval | {} | by | real |\n", escaped(view.engine_a),
+                     escaped(view.engine_b), view.share_title);
   out += "|---|---:|---:|---:|---:|---:|---|---|\n";
   for (const LineView& line : view.totals_lines) add_line(out, line, false);
   for (const LineView& line : view.rows) add_line(out, line, line.real == "yes");
   for (const LineView& line : view.lines) add_line(out, line, false);
-  out += "\n| check | engine | status | figure |\n|---|---|---|---|\n";
+  add_list(out, "What the graphs execute differently:", view.graph_changes);
+  if (!view.checks.empty()) out += "\n| check | engine | status | figure |\n|---|---|---|---|\n";
   for (const CheckView& check : view.checks) {
     out += fmt::format("| {} | {} | {} | {} |\n", check.name, escaped(check.engine),
                        core::check_status_name(check.status), escaped(check.text));

@@ -65,6 +65,10 @@ std::string share_text(const std::optional<double>& share_ratio) {
   return share_ratio ? fmt::format("{:.0f}%", 100 * *share_ratio) : kUnknown;
 }
 
+std::string percent_text(double ratio) {
+  return fmt::format("{:.3g}%", 100 * ratio);
+}
+
 std::string rate_text(const std::optional<double>& tokens_per_s) {
   return tokens_per_s ? with_decimals(*tokens_per_s, *tokens_per_s >= 1000 ? 0 : 1) : kUnknown;
 }

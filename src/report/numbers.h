@@ -1,5 +1,5 @@
 // Numbers as people read them: four digits or so, a sign where it is a difference, "-" for what is unknown.
-// Internal to the report.
+// Of the report, and of whoever prints a figure beside it.
 #pragma once
 
 #include <array>
@@ -26,6 +26,8 @@ std::string gap_text(const core::Measured& gap, std::optional<double> floor_ms);
 std::string interval_text(const std::optional<std::array<double, 2>>& ci_ms);
 /// "96%", "-" where unknown.
 std::string share_text(const std::optional<double>& share_ratio);
+/// With three digits: "4.35%", "0.5%", "-12.3%".
+std::string percent_text(double ratio);
 /// "374.8", "-" where unknown.
 std::string rate_text(const std::optional<double>& tokens_per_s);
 

@@ -11,5 +11,6 @@ namespace opledger::report {
 std::string render_terminal(const ReportView& view, bool has_colour);
 std::string render_markdown(const ReportView& view);
 std::string render_json(const core::Ledger& ledger);
+std::string render_json(const core::Regression& regression);
 
 }  // namespace opledger::report

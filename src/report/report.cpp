@@ -23,4 +23,10 @@ std::string render(const core::Ledger& ledger, Format format, const RenderOption
   return format == Format::kMarkdown ? render_markdown(view) : render_terminal(view, options.has_colour);
 }
 
+std::string render(const core::Regression& regression, Format format, const RenderOptions& options) {
+  if (format == Format::kJson) return render_json(regression);
+  const ReportView view = view_of(regression);
+  return format == Format::kMarkdown ? render_markdown(view) : render_terminal(view, options.has_colour);
+}
+
 }  // namespace opledger::report

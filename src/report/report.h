@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/ledger/ledger.h"
+#include "core/regress/regression.h"
 
 namespace opledger::report {
 
@@ -24,10 +25,17 @@ bool wants_colour(bool is_terminal, const char* no_color);
 
 /// Ends with a newline. The terminal format keeps within 100 columns.
 std::string render(const core::Ledger& ledger, Format format, const RenderOptions& options);
+/// The verdict on a head, the rows that moved, what the graphs execute differently, and the checks that did
+/// not hold.
+std::string render(const core::Regression& regression, Format format, const RenderOptions& options);
 
 /// Where the gap lives, one sentence for each workload, a line each: "llama is 2.9x slower than ik at pp512
 /// (+1224 ms): dense_proj holds 96% of the gap." Or why nothing can be told. Without a final newline.
 std::string headline(const core::Ledger& ledger);
 std::string headline(const core::WorkloadLedger& workload);
+/// "regressed at pp512: head takes 4.3% more time than base (+15.20 ms, time ratio ...). Moved: attention
+/// +12.10 ms." Or within what they are the same, or why nothing can be told.
+std::string headline(const core::WorkloadLedger& workload, const core::WorkloadRegression& regression,
+                     double min_effect_ratio);
 
 }  // namespace opledger::report

@@ -84,8 +84,8 @@ void add_list(Terminal& out, const char* title, const std::vector<std::string>& 
 }
 
 void add_table(Terminal& out, const WorkloadView& view) {
-  LineView head{"",      view.engine_a, view.engine_b, "gap",        "95% interval",
-                "share", "by",          "real",        Tone::kPlain, {}};
+  LineView head{"",   view.engine_a, view.engine_b, "gap", "95% interval", view.share_title,
+                "by", "real",        Tone::kPlain,  {}};
   out.table_line(head);
   for (const LineView& line : view.totals_lines) out.table_line(line);
   out.line("  " + std::string(kWidth - 4, '-'), Tone::kQuiet);
@@ -95,7 +95,7 @@ void add_table(Terminal& out, const WorkloadView& view) {
 }
 
 void add_checks(Terminal& out, const WorkloadView& view) {
-  out.heading("checks");
+  if (!view.checks.empty()) out.heading("checks");
   for (const CheckView& check : view.checks) {
     const Tone tone = check.status == core::CheckStatus::kFailed
                           ? Tone::kWorse
@@ -130,6 +130,7 @@ std::string render_terminal(const ReportView& view, bool has_colour) {
     out.blank();
     add_table(out, workload);
     out.blank();
+    add_list(out, "what the graphs execute differently", workload.graph_changes);
     add_checks(out, workload);
     add_notes(out, workload);
     add_list(out, "next", workload.next);

@@ -146,6 +146,7 @@ WorkloadView workload_view(const WorkloadLedger& w) {
   view.totals = totals_text(w);
   view.engine_a = w.a.engine;
   view.engine_b = w.b.engine;
+  view.share_title = "share";
   view.totals_lines = {total_line("wall", w.a.wall, w.b.wall, w.gap),
                        total_line("graph", w.a.graph, w.b.graph, w.graph_gap)};
   for (const core::Row& row : w.rows) view.rows.push_back(row_line(row));

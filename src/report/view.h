@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ledger/ledger.h"
+#include "core/regress/regression.h"
 
 namespace opledger::report {
 
@@ -30,9 +31,11 @@ struct WorkloadView {
   std::string headline;
   std::vector<std::string> totals;
   std::string engine_a, engine_b;
+  std::string share_title;             ///< what the column `share` is a share of
   std::vector<LineView> totals_lines;  ///< wall, graph
   std::vector<LineView> rows;
-  std::vector<LineView> lines;  ///< wall - graph, unexplained, of which barriers
+  std::vector<LineView> lines;             ///< wall - graph, unexplained, of which barriers
+  std::vector<std::string> graph_changes;  ///< of a regression test
   std::vector<CheckView> checks;
   std::vector<std::string> next, leave, caveats;
 };
@@ -46,5 +49,7 @@ struct ReportView {
 
 /// No text of it holds a control character, whatever the record holds.
 ReportView view_of(const core::Ledger& ledger);
+/// Rows that did not move and checks that held are left out; the latter are counted.
+ReportView view_of(const core::Regression& regression);
 
 }  // namespace opledger::report

@@ -99,7 +99,10 @@ Status CompareSession::run_groups() {
     }
     if (Status status = run_group(group); !status) return status;
     longest_ns = std::max(longest_ns, static_cast<double>(clock_.now_ns() - begun_ns));
-    if (options_.is_enough && options_.is_enough(log_.text())) break;
+    if (options_.is_enough && options_.is_enough(log_.text())) {
+      progress_.say(fmt::format("enough is known after {} launch groups", group));
+      break;
+    }
     add_brackets();
   }
   return {};

@@ -161,7 +161,7 @@ class BadInput(unittest.TestCase):
         record.write_text(json.dumps({"type": "header", "schema": "opledger-record", "version": RECORD_VERSION,
                                       "machine": {"cores": 1}}) + "\n")
         graph = ("graph", self.fake("fake_a"), "-m", self.model, "-p", "8")
-        for arguments in (("report", record), ("report", record, "--json", "-"), graph, (*graph, "--json", "-"),
+        for arguments in (("report", record), ("report", record, "--json", "-"), ("regress", record), graph, (*graph, "--json", "-"),
                           ("engine", "list"), ("--help",), ("skeleton", "--arch", "llama", "--layers", "1", "--vocab", "256",
                                                            "-o", self.folder / "s.gguf", "--json", "-")):
             for where in (">/dev/full", ">&-"):

@@ -77,10 +77,11 @@ class Builder {
     // Heads apart, as attention wants them: a view, so no work and no unit.
     const int heads = node("PERMUTE", "q" + suffix, {kEmbedding / kHeads, tokens_, kHeads, 1}, {q}, 0, 0);
     graph_.nodes[static_cast<size_t>(heads)]["view"] = true;
-    const int attended =
+    int attended =
         node("FLASH_ATTN_EXT", "fattn" + suffix, {kEmbedding, tokens_, 1, 1}, {heads, cache_k, cache_v},
              4 * 2 * kEmbedding * cells_, 4 * kEmbedding * cells_ * tokens_);
     unit({attended}, "", layer);
+    if (script_.copies_attention) attended = single("CONT", "kqv" + suffix, {attended}, layer);
     const int out =
         matmul("attn_out" + suffix, blk + "attn_output.weight", attended, kEmbedding, kEmbedding, layer);
     const int after = single("ADD", "ffn_inp" + suffix, {out, x}, layer);

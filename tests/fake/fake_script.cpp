@@ -29,6 +29,7 @@ Script read_script(const std::string& program_path) {
   take("overlap_ratio", script.overlap_ratio);
   take("copy_ratio", script.copy_ratio);
   take("forgets_last_layer", script.forgets_last_layer);
+  take("copies_attention", script.copies_attention);
   take("breaking_units", script.breaking_units);
   take("crowded_units", script.crowded_units);
   take("damaging_units", script.damaging_units);

@@ -34,6 +34,7 @@ struct Script {
   double overlap_ratio = 1.0;  ///< graph time over the sum of its units
   double copy_ratio = 1.0;     ///< what a copy costs, over its original
   bool forgets_last_layer = false;
+  bool copies_attention = false;    ///< a CONT follows every FLASH_ATTN_EXT
   std::vector<int> breaking_units;  ///< a replay that holds one of these changes the digest
   std::vector<int> crowded_units;   ///< the same, but only while more than two arms are prepared
   std::vector<int> damaging_units;  ///< a replay that holds one of these damages lasting memory

@@ -6,18 +6,21 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
+#include "command_fixture.h"
 #include "core/record/read.h"
-#include "session_fixture.h"
 
 namespace opledger::fake {
 namespace {
 
 using nlohmann::json;
+
+bool is_process(const std::filesystem::directory_entry& entry) {
+  const std::string name = entry.path().filename();
+  return name.find_first_not_of("0123456789") == std::string::npos;
+}
 
 bool eventually(const std::function<bool()>& holds) {
   for (int i = 0; i < 6000; ++i) {
@@ -27,46 +30,15 @@ bool eventually(const std::function<bool()>& holds) {
   return false;
 }
 
-bool is_process(const std::filesystem::directory_entry& entry) {
-  const std::string name = entry.path().filename();
-  return name.find_first_not_of("0123456789") == std::string::npos;
-}
-
-class Command : public FakeSession {
+/// Commands that are stopped while they measure.
+class Command : public CommandTest {
  protected:
-  [[nodiscard]] std::string record_path() const { return folder_ + "/record.json"; }
-  [[nodiscard]] std::string record_text() const {
-    const Result<std::string> text = text_of(record_path());
-    return text ? *text : "";
-  }
-  [[nodiscard]] std::string output() const { return *text_of(folder_ + "/out.txt"); }
-  [[nodiscard]] std::string errors() const { return *text_of(folder_ + "/err.txt"); }
-
-  pid_t start(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), OPLEDGER_COMMAND);
-    const pid_t id = ::fork();
-    if (id != 0) return id;
-    ::setenv("OPLEDGER_CACHE", (folder_ + "/cache").c_str(), 1);
-    ::setenv("OPLEDGER_LOCK", (folder_ + "/lock").c_str(), 1);
-    if (std::freopen((folder_ + "/out.txt").c_str(), "w", stdout) == nullptr) ::_exit(99);
-    if (std::freopen((folder_ + "/err.txt").c_str(), "w", stderr) == nullptr) ::_exit(99);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    ::execv(argv[0], argv.data());
-    ::_exit(99);
-  }
   [[nodiscard]] pid_t start_compare(const std::vector<std::string>& more = {}) const {
     std::vector<std::string> arguments{"compare", spec("a"), spec("b"), "-m",       model_path(),
                                        "-t",      "1",       "-p",      "8",        "-n",
                                        "4",       "-d",      "8",       "--record", record_path()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return start(arguments);
-  }
-  static int exit_of(pid_t id) {
-    int status = 0;
-    ::waitpid(id, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
   }
   /// Processes that run a program of this test's folder.
   [[nodiscard]] int engines_alive() const {

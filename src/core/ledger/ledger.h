@@ -9,6 +9,9 @@
 
 namespace opledger::core {
 
+/// Both engines within this of each other, the whole interval: the same, for every practical purpose.
+inline constexpr double kSameRatio = 0.02;
+
 /// A figure and its 95% interval; either may be unknown.
 struct Measured {
   std::optional<double> ms;

@@ -14,9 +14,6 @@ namespace opledger::core::detail {
 
 namespace {
 
-// Both engines within this of each other, the whole interval: the same, for every practical purpose.
-constexpr double kSameRatio = 0.02;
-
 // Nothing costs less than nothing: such a row's price or clock is wrong, and so is its gap.
 bool is_below_zero(const Measured& cost) {
   return cost.ms && (cost.ci_ms ? (*cost.ci_ms)[1] < 0 : *cost.ms < 0);

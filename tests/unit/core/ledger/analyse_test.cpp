@@ -9,25 +9,12 @@
 namespace opledger::core {
 namespace {
 
+using testing::planted_rules;
 using testing::PlantedSession;
 using testing::two_engines;
 
-RulesByFamily small_rules() {
-  RulesByFamily rules;
-  for (const char* family : {"llama.cpp", "ik_llama.cpp"}) {
-    const std::string json =
-        std::string(R"({"schema":"opledger-rules","version":1,"family":")") + family +
-        R"(","rules":[{"op":"MUL_MAT","category":"dense_proj"},)"
-        R"({"op":"FLASH_ATTN_EXT","category":"attention"},{"op":"RMS_NORM","category":"norm"}]})";
-    auto parsed = parse_rules(json, "rules.json");
-    EXPECT_TRUE(parsed.is_ok()) << (parsed ? "" : parsed.error().message);
-    if (parsed) rules[family] = *parsed;
-  }
-  return rules;
-}
-
 TEST(Analyse, SortsUnitsIntoRowsByTheRules) {
-  const auto ledger = analyse(two_engines().record(), small_rules());
+  const auto ledger = analyse(two_engines().record(), planted_rules());
   ASSERT_TRUE(ledger) << ledger.error().message;
   ASSERT_EQ(ledger->workloads.at(0).rows.size(), 3U);
   EXPECT_EQ(ledger->workloads.at(0).rows[0].scope, "dense_proj");
@@ -36,7 +23,7 @@ TEST(Analyse, SortsUnitsIntoRowsByTheRules) {
 }
 
 TEST(Analyse, AsksForCompletenessOnBothSides) {
-  const auto ledger = analyse(two_engines().record(), small_rules());
+  const auto ledger = analyse(two_engines().record(), planted_rules());
   ASSERT_TRUE(ledger);
   const auto& checks = ledger->workloads.at(0).checks;
   // The planted model lacks nearly everything that a llama has: complete must not be held.
@@ -49,7 +36,7 @@ TEST(Analyse, AsksForCompletenessOnBothSides) {
 }
 
 TEST(Analyse, NamesAFamilyWithoutRules) {
-  RulesByFamily rules = small_rules();
+  RulesByFamily rules = planted_rules();
   rules.erase("ik_llama.cpp");
   const auto ledger = analyse(two_engines().record(), rules);
   ASSERT_FALSE(ledger);
