@@ -98,8 +98,8 @@ def main():
             [args.command, "compare", engine, engine, "-m", model, "-t", "1", "-p", "8", "-n", "4", "-d", "8",
              "--budget", "4s"],
             [args.command, "engine", "check", engine, "-m", model],
-            [args.command, "selftest", engine, "-m", model, "-t", "1", "-n", "4", "-d", "8", "--row", "norm",
-             "--faults", "idle_copies", "--budget", "4s"],
+            [args.command, "selftest", engine, "-m", model, "-t", "1", "-n", "4", "-d", "8", "--row", "none",
+             "--faults", "changed_result"],
         ]
         for command in commands:
             done = subprocess.run(command, env=environment, capture_output=True, text=True)
