@@ -55,7 +55,8 @@ std::string where_it_lives(const WorkloadLedger& w) {
 std::string why_not_told(const WorkloadLedger& w) {
   if (!w.gap.ms) return "both engines were not measured";
   if (w.is_contaminated)
-    return "something else took the cores too often (see quiet): stop it, or give --threads fewer of them, and "
+    return "something else took the cores too often (see quiet): stop it, or give --threads fewer of them, "
+           "and "
            "measure again";
   if (!w.gap.ci_ms)
     return fmt::format("the gap of {} ms has no interval below three launch groups",

@@ -42,7 +42,7 @@ struct Header {
   MachineFacts machine;
   std::optional<double> budget_s;
   std::optional<double> precision_ratio;  ///< that was asked for, of a pass
-  std::string rows = "category";  ///< category, role, layer, op
+  std::string rows = "category";          ///< category, role, layer, op
 };
 
 /// The quick working-set probe. Beyond `knee_bytes` a working set no longer runs at cache speed.
