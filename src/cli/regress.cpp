@@ -84,10 +84,10 @@ Result<int> print_regression(const core::Record& record, const RegressFlags& fla
 }
 
 Result<int> regress_record(const BenchFlags& parsed, const RegressFlags& flags) {
-  static const std::set<std::string> kOfRecords{"min-effect", "format", "json", kBisectSwitch};
+  static const std::set<std::string> of_records{"min-effect", "format", "json", kBisectSwitch};
   std::string unused = parsed.flags.empty() ? "" : "-" + parsed.flags.begin()->first;
   for (const auto& [name, value] : parsed.options) {
-    if (!value.empty() && kOfRecords.count(name) == 0) unused = "--" + name;
+    if (!value.empty() && of_records.count(name) == 0) unused = "--" + name;
   }
   if (!unused.empty())
     return Error::bad_input(fmt::format("{}: from a record nothing is measured: leave it out", unused));
@@ -102,7 +102,7 @@ Result<int> regress_engines(BenchFlags& parsed, const std::vector<std::string>& 
   const Result<session::CompareOptions> options = compare_options_of(parsed, "regress", arguments);
   if (!options) return options.error();
   bool has_measured = false;
-  const Result<int> outcome = measure_and_print(*options, [&](const core::Record& record) {
+  Result<int> outcome = measure_and_print(*options, [&](const core::Record& record) {
     has_measured = true;
     return print_regression(record, flags);
   });

@@ -22,8 +22,6 @@ constexpr double kBracketTimeRatio = 0.3;
 /// Launch groups that are kept whatever could be replayed instead.
 constexpr int kFewestWithReplays = 4;
 
-using Shares = std::map<std::string, std::array<ScopeShare, 2>>;
-
 double larger_share(const std::array<ScopeShare, 2>& shares) {
   return std::max(shares[0].share_ratio, shares[1].share_ratio);
 }
@@ -54,7 +52,7 @@ void CompareSession::add_candidate(size_t w, const std::string& scope, double sh
   found.arms.push_back(std::move(arms));
 }
 
-void CompareSession::add_candidates(size_t w, Candidates& found) const {
+CompareSession::Shares CompareSession::shares_of(size_t w) const {
   Shares shares;
   for (size_t s = 0; s < sides_.size(); ++s) {
     const SideWorkload& known = sides_[s].workloads[w];
@@ -68,9 +66,13 @@ void CompareSession::add_candidates(size_t w, Candidates& found) const {
         shares[share.scope][s] = std::move(share);
     }
   }
+  return shares;
+}
+
+void CompareSession::add_candidates(size_t w, Candidates& found) const {
   std::array<std::vector<ScopeShare>, 2> small;
   double small_ratio = 0;
-  for (const auto& [scope, of_sides] : shares) {
+  for (const auto& [scope, of_sides] : shares_of(w)) {
     std::array<std::vector<ArmPlan>, 2> arms;
     const bool is_small = larger_share(of_sides) <= kReplayShareRatio;
     if (is_small) small_ratio += larger_share(of_sides);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -108,6 +109,9 @@ class CompareSession {
   /// What fits the time left, given the plan's groups. `base_ns`: a launch group without replays.
   [[nodiscard]] std::vector<size_t> affordable_replays(const std::vector<ReplayCandidate>& candidates,
                                                        double base_ns) const;
+  /// What the pilot's stamps say each scope costs on either side: those that may be replayed.
+  using Shares = std::map<std::string, std::array<ScopeShare, 2>>;
+  [[nodiscard]] Shares shares_of(size_t w) const;
   void add_candidates(size_t w, Candidates& found) const;
   void add_candidate(size_t w, const std::string& scope, double share_ratio,
                      std::array<std::vector<ArmPlan>, 2> arms, Candidates& found) const;

@@ -142,6 +142,18 @@ std::optional<double> SideSamples::price_of(int group) const {
   return median_of(values_of(price_ns));
 }
 
+namespace {
+
+/// Where a timed block belongs: among the samples, or among those of which only the results count.
+void sort_in(const Block& block, bool is_lost, SideSamples& samples) {
+  const bool is_dropped = is_lost || samples.contamination.drops(block.place.stint);
+  if (is_lost) samples.lost_groups.insert(block.place.group);
+  (is_dropped ? samples.dropped_blocks : samples.blocks).push_back(&block);
+  if (is_dropped && block.arm == "baseline") samples.dropped_passes += static_cast<int>(block.passes.size());
+}
+
+}  // namespace
+
 Result<SideSamples> collect_samples(const Record& record, Side side, const WorkloadFacts& workload,
                                     std::vector<int> unit_scope, bool leaves_out) {
   SideSamples samples;
@@ -163,15 +175,10 @@ Result<SideSamples> collect_samples(const Record& record, Side side, const Workl
       continue;
     }
     if (const Status status = check_lengths(samples, block); !status) return status.error();
-    const bool is_lost = !common.empty() && clean.count(block.place.group) == 0;
-    const bool is_dropped = !block.is_verify && (is_lost || samples.contamination.drops(block.place.stint));
-    if (!block.is_verify && is_lost) samples.lost_groups.insert(block.place.group);
-    (block.is_verify ? samples.verify_blocks
-     : is_dropped    ? samples.dropped_blocks
-                     : samples.blocks)
-        .push_back(&block);
-    if (is_dropped && block.arm == "baseline")
-      samples.dropped_passes += static_cast<int>(block.passes.size());
+    if (block.is_verify)
+      samples.verify_blocks.push_back(&block);
+    else
+      sort_in(block, !common.empty() && clean.count(block.place.group) == 0, samples);
   }
   std::stable_sort(samples.blocks.begin(), samples.blocks.end(),
                    [](const Block* x, const Block* y) { return x->place.sequence < y->place.sequence; });
