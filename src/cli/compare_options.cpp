@@ -80,4 +80,15 @@ Result<session::CompareOptions> compare_options_of(BenchFlags& parsed, const std
   return compare;
 }
 
+Result<session::CompareOptions> one_workload_options_of(BenchFlags& parsed, const std::string& command,
+                                                        const std::vector<std::string>& arguments) {
+  if (parsed.flags.count("p") == 0) parsed.flags.emplace("n", "16");
+  Result<session::CompareOptions> options = compare_options_of(parsed, command, arguments);
+  if (!options) return options.error();
+  const session::WorkloadRequest& asked = options->workloads;
+  if (asked.prefill_tokens.size() + asked.decode_tokens.size() * asked.depth_tokens.size() != 1)
+    return Error::bad_input(command + ": give one workload: one -p, or one -n and one -d");
+  return options;
+}
+
 }  // namespace opledger::cli

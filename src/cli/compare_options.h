@@ -21,4 +21,9 @@ inline const std::set<std::string> kCompareOptions{"prompt-file", "rows", "budge
 Result<session::CompareOptions> compare_options_of(BenchFlags& parsed, const std::string& command,
                                                    const std::vector<std::string>& arguments);
 
+/// The same for a command that takes one workload: decode of 16 tokens at depth 64 unless told. Bad input
+/// where more are asked for.
+Result<session::CompareOptions> one_workload_options_of(BenchFlags& parsed, const std::string& command,
+                                                        const std::vector<std::string>& arguments);
+
 }  // namespace opledger::cli

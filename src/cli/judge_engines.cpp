@@ -23,12 +23,8 @@ Result<std::vector<double>> log_ratios(const std::string& record_text) {
 
 Result<judge::JudgeOutcome> judge_engines(BenchFlags& parsed, const std::vector<std::string>& arguments,
                                           double min_effect_ratio, session::Progress& progress) {
-  if (parsed.flags.count("p") == 0) parsed.flags.emplace("n", "16");
-  Result<session::CompareOptions> options = compare_options_of(parsed, "judge", arguments);
+  Result<session::CompareOptions> options = one_workload_options_of(parsed, "judge", arguments);
   if (!options) return options.error();
-  const auto& workloads = options->workloads;
-  if (workloads.prefill_tokens.size() + workloads.decode_tokens.size() * workloads.depth_tokens.size() != 1)
-    return Error::bad_input("judge: give one workload: one -p, or one -n and one -d");
   options->totals_only = true;
   options->max_groups = core::kLooks.back();
   options->is_enough = [&](const std::string& text) {

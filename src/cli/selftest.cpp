@@ -67,12 +67,8 @@ Result<selftest::Options> selftest_options_of(BenchFlags& parsed, const std::vec
                     "selftest --help`)",
                     parsed.words.size()));
   parsed.words.push_back(parsed.words.front());
-  if (parsed.flags.count("p") == 0) parsed.flags.emplace("n", "16");
-  Result<session::CompareOptions> compare = compare_options_of(parsed, "selftest", arguments);
+  Result<session::CompareOptions> compare = one_workload_options_of(parsed, "selftest", arguments);
   if (!compare) return compare.error();
-  const auto& workloads = compare->workloads;
-  if (workloads.prefill_tokens.size() + workloads.decode_tokens.size() * workloads.depth_tokens.size() != 1)
-    return Error::bad_input("selftest: give one workload: one -p, or one -n and one -d");
   selftest::Options options;
   options.compare = std::move(*compare);
   if (parsed.options["budget"].empty()) options.compare.budget_s = kDefaultBudgetS;

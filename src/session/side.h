@@ -31,7 +31,7 @@ struct SideWorkload {
   std::vector<int> unit_scope;  ///< in unit order
   std::set<core::UnitName> excluded;
   std::vector<ArmPlan> arms;
-  std::set<std::string> checked_arms;     ///< ids whose digests were compared with the baseline's
+  std::set<std::string> checked_arms;     ///< ids of those whose state was digested once
   std::map<std::string, int> far_copies;  ///< by arm: launch groups in which its copies were unlike originals
   BlocksByArm timed_blocks;               ///< of this launch group, without baselines
   double pass_ns = 0;                     ///< of a baseline, from what was seen last; 0 before

@@ -72,8 +72,7 @@ std::string contamination_text(const PairSamples& pair) {
   if (found.stints.empty()) return fmt::format("none of {} stints was contaminated", found.watched);
   const std::string what = fmt::format(
       "{} of {} stints contaminated: in {} threads waited for a core over {} of their time, in {} more they "
-      "used "
-      "over {} less of the cores than usual",
+      "used over {} less of the cores than usual",
       found.stints.size(), found.watched, found.waited, percent(kWaitingRatio), found.stolen,
       percent(kStolenRatio));
   if (found.is_too_much)
