@@ -190,6 +190,13 @@ bool CompareSession::has_room_for_round(const std::vector<Side*>& sides, size_t 
   return cost_ns <= time_ns;
 }
 
+bool CompareSession::has_replays(const std::vector<Side*>& sides, size_t w) {
+  return std::any_of(sides.begin(), sides.end(), [w](const Side* side) {
+    const std::vector<ArmPlan>& arms = side->workloads[w].arms;
+    return std::any_of(arms.begin(), arms.end(), [](const ArmPlan& arm) { return arm.is_replay(); });
+  });
+}
+
 Status CompareSession::rounds(std::vector<Side*> sides, size_t w, int64_t end_ns) {
   while (true) {
     if (!has_room_for_round(sides, w, static_cast<double>(end_ns - clock_.now_ns()))) return {};
@@ -239,7 +246,8 @@ Status CompareSession::workloads(const std::vector<Side*>& sides, bool is_begun,
     const std::vector<Side*> reversed(sides.rbegin(), sides.rend());
     // The choice of replays counts on a turn of each in the first group too, though choosing has taken that
     // group's time.
-    if (is_begun && has_room_for_round(sides, w, left_ns() / static_cast<double>(plan_.groups))) {
+    if (is_begun && has_replays(sides, w) &&
+        has_room_for_round(sides, w, left_ns() / static_cast<double>(plan_.groups))) {
       if (Status status = round(reversed, w); !status) return status;
     }
     const int64_t now_ns = clock_.now_ns();

@@ -73,6 +73,7 @@ class CompareSession {
   Status round(const std::vector<Side*>& sides, size_t w);
   Status rounds(std::vector<Side*> sides, size_t w, int64_t end_ns);
   [[nodiscard]] bool has_room_for_round(const std::vector<Side*>& sides, size_t w, double time_ns) const;
+  [[nodiscard]] static bool has_replays(const std::vector<Side*>& sides, size_t w);
   void show_so_far();
   [[nodiscard]] RoundOptions round_options(const Side& side, size_t w) const;
   [[nodiscard]] double round_time_ns(const Side& side, size_t w) const;

@@ -192,7 +192,7 @@ TEST(JointRound, TurnsOfOneRowGoTogetherWithTheSamePassesAndBursts) {
     EXPECT_EQ(a.passes, b.passes);
     EXPECT_EQ(a.burst_steps, b.burst_steps);
   }
-  EXPECT_EQ(joint[0].of_side[0][0].passes, 3);
+  EXPECT_EQ(joint[0].of_side[0][0].passes, 2);
   // 100 ms over 2.5 * 20 ms, and over 1.5 * 20 ms rounded up
   EXPECT_EQ(joint[0].of_side[0][0].burst_steps, 2);
   EXPECT_EQ(joint[1].of_side[0][0].burst_steps, 4);
